@@ -1,0 +1,1 @@
+"""Memory: episodes rolled out, transitions to sample from, datasets on disk."""

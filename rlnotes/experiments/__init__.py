@@ -1,0 +1,1 @@
+"""The ledger's experiments: environment, learner and settings for every budget, under their ledger id."""

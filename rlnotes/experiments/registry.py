@@ -1,0 +1,17 @@
+"""Every experiment that can be run, found by its ledger id."""
+
+from rlnotes.errors import UserError, unknown
+from rlnotes.experiments import ledger, td3bc
+from rlnotes.experiments.base import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.id: experiment for experiment in (td3bc.PENDULUM, td3bc.PENDULUM_NO_BC)
+}
+
+
+def find(experiment_id: str) -> Experiment:
+    if experiment_id in EXPERIMENTS:
+        return EXPERIMENTS[experiment_id]
+    if any(row.id == experiment_id for row in ledger.ROWS):
+        raise UserError(f"'{experiment_id}' is in the ledger but not built yet. Built: {', '.join(EXPERIMENTS)}")
+    raise unknown("experiment", experiment_id, list(EXPERIMENTS))
