@@ -11,7 +11,7 @@ def mlp(sizes: Sequence[int]) -> nn.Sequential:
     """Linear layers of the given widths with ReLU between them; the output is linear."""
     layers: list[nn.Module] = []
     for width_in, width_out in pairwise(sizes):
-        layers += [nn.Linear(width_in, width_out), nn.ReLU()]
+        layers += [nn.Linear(width_in, width_out), nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])
 
 

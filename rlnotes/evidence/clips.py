@@ -1,0 +1,61 @@
+"""Short films of policies at work, made by playing them."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import imageio.v3 as imageio
+import numpy as np
+from IPython.display import Video
+from PIL import Image, ImageDraw, ImageFont
+
+from rlnotes.data.rollouts import BatchPolicy
+
+TILE = 240
+CAPTION = 44
+
+
+def side_by_side(
+    env_id: str, policies: Mapping[str, BatchPolicy], seed: int, steps: int = 200, fps: int = 30
+) -> Video:
+    """All policies from the same start, next to each other, each with its label and running return."""
+    films = [_film(env_id, label, policy, seed, steps) for label, policy in policies.items()]
+    frames = [np.concatenate(parts, axis=1) for parts in zip(*films, strict=True)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clip.mp4"
+        # yuv420p is the one pixel format that every browser plays.
+        imageio.imwrite(path, np.stack(frames), fps=fps, codec="libx264", pixelformat="yuv420p", quality=6)
+        content = path.read_bytes()
+    attributes = 'controls loop muted autoplay playsinline style="max-width: 100%"'
+    return Video(data=content, embed=True, mimetype="video/mp4", html_attributes=attributes)
+
+
+def _film(env_id: str, label: str, policy: BatchPolicy, seed: int, steps: int) -> list[np.ndarray]:
+    """`steps` frames; after the end of the episode the last frame stands still."""
+    env = gym.make(env_id, render_mode="rgb_array")
+    try:
+        obs, _ = env.reset(seed=seed)
+        total, over = 0.0, False
+        frames: list[np.ndarray] = []
+        for _ in range(steps):
+            if over:
+                frames.append(frames[-1])
+                continue
+            frames.append(_tile(env.render(), label, total))
+            obs, reward, terminated, truncated, _ = env.step(policy(obs[None])[0])
+            total += float(reward)
+            over = terminated or truncated
+    finally:
+        env.close()
+    return frames
+
+
+def _tile(frame: Any, label: str, total: float) -> np.ndarray:
+    tile = Image.new("RGB", (TILE, TILE + CAPTION), "white")
+    tile.paste(Image.fromarray(frame).resize((TILE, TILE)), (0, CAPTION))
+    draw = ImageDraw.Draw(tile)
+    draw.text((10, 4), label, fill="black", font=ImageFont.load_default(17))
+    draw.text((10, 25), f"return so far {total:.0f}", fill="#555555", font=ImageFont.load_default(13))
+    return np.asarray(tile)
