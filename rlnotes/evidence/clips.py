@@ -17,9 +17,7 @@ TILE = 240
 CAPTION = 44
 
 
-def side_by_side(
-    env_id: str, policies: Mapping[str, BatchPolicy], seed: int, steps: int = 200, fps: int = 30
-) -> Video:
+def side_by_side(env_id: str, policies: Mapping[str, BatchPolicy], seed: int, steps: int = 200, fps: int = 30) -> Video:
     """All policies from the same start, next to each other, each with its label and running return."""
     films = [_film(env_id, label, policy, seed, steps) for label, policy in policies.items()]
     frames = [np.concatenate(parts, axis=1) for parts in zip(*films, strict=True)]

@@ -58,9 +58,7 @@ def interval_rows(ax: Axes, rows: Mapping[str, Sequence[float]], colours: Mappin
     ax.set_ylim(-0.6, len(rows) - 0.4)
 
 
-def grouped_intervals(
-    ax: Axes, groups: Mapping[str, Mapping[str, Sequence[float]]], offset: float = 0.22
-) -> None:
+def grouped_intervals(ax: Axes, groups: Mapping[str, Mapping[str, Sequence[float]]], offset: float = 0.22) -> None:
     """Groups along the x axis, the same series in each: IQM, interval and single seeds."""
     seen: set[str] = set()
     for place, series in enumerate(groups.values()):
