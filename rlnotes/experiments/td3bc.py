@@ -34,7 +34,7 @@ SETTINGS: Settings = {
     "bc_weight": 1.0,
     "learning_rate": 3e-4,
     "hidden": [128, 128],
-    "online_share": 1.0,
+    "length": 1.0,  # times the budget's steps
 }
 
 # The one table of what each budget spends. `updates` is the notes' 10,000 at the full budget.
@@ -65,7 +65,7 @@ def _start_online(settings: Settings, seed: int) -> Trial:
     policy = Policy.for_spaces(env.observation_space, env.action_space, settings["hidden"], head="gaussian")
     config = sac.Config(learning_rate=settings["learning_rate"], hidden=tuple(settings["hidden"]))
     agent = sac.Agent(policy, config)
-    steps = round(settings["online_steps"] * settings["online_share"])
+    steps = round(settings["online_steps"] * settings["length"])
     return Trial(policy, steps, _evaluated(agent, sac.train(agent, env, steps, seed), steps, settings))
 
 
@@ -84,7 +84,7 @@ def _start_offline(settings: Settings) -> Trial:
     hidden = tuple(settings["hidden"])
     head: Any = "gaussian" if settings["learner"] == "sac_bc" else "tanh"
     policy = Policy.for_spaces(env.observation_space, env.action_space, hidden, head, mean, std)
-    rate, updates = settings["learning_rate"], settings["updates"]
+    rate, updates = settings["learning_rate"], round(settings["updates"] * settings["length"])
     weights = {"alpha": settings["alpha"], "bc_weight": settings["bc_weight"]}
 
     agent: Any
@@ -147,12 +147,14 @@ PENDULUM = Experiment(
         "alpha-10": {"alpha": 10.0},
         "medium-alpha-0.5": {"dataset": MEDIUM, "alpha": 0.5},
         "medium-alpha-10": {"dataset": MEDIUM, "alpha": 10.0},
+        "twice-as-long": {"length": 2.0},
+        "twice-as-long-alpha-0.5": {"length": 2.0, "alpha": 0.5},
         "narrow": {"hidden": [64, 64]},
         "wide": {"hidden": [256, 256]},
         "sacbc-expert": {"learner": "sac_bc"},
         "sac-expert": {"learner": "sac_bc", **extrapolation.FAULT},
         "online-expert": ONLINE,
-        "online-half": ONLINE | {"online_share": 0.17},
+        "online-half": ONLINE | {"length": 0.17},
     },
     bars=(
         Bar("TD3+BC learns the pendulum from expert data", "td3bc-expert", "iqm", ">=", -165.0),
@@ -160,7 +162,15 @@ PENDULUM = Experiment(
         Bar("on medium data TD3+BC is at least as good as BC", "td3bc-medium", "iqm", ">=", "bc-medium"),
     ),
     start=start,
-    seeds_of={"wide": 5, "sacbc-expert": 5, "sac-expert": 5, "online-expert": 1, "online-half": 1},
+    seeds_of={
+        "twice-as-long": 5,
+        "twice-as-long-alpha-0.5": 5,
+        "wide": 5,
+        "sacbc-expert": 5,
+        "sac-expert": 5,
+        "online-expert": 1,
+        "online-half": 1,
+    },
 )
 
 PENDULUM_NO_BC = Experiment(
