@@ -30,8 +30,17 @@ class Agent:
         self.optimiser = adam(policy.net.parameters(), config.learning_rate)
 
 
+def imitation_error(policy: Policy, action: Tensor, data_action: Tensor) -> Tensor:
+    """Mean squared distance in the environment's units, from actions in [−1, 1].
+
+    The unit is a hidden setting wherever this error meets another term: for torques of ±2 it counts
+    four times as much as it would in [−1, 1].
+    """
+    return F.mse_loss(policy.decode_action(action), policy.decode_action(data_action))
+
+
 def imitation_loss(policy: Policy, batch: Batch) -> tuple[Tensor, Diagnostics]:
-    loss = F.mse_loss(policy(batch.obs), batch.action)
+    loss = imitation_error(policy, policy(batch.obs), batch.action)
     return loss, {"imitation": loss.detach()}
 
 

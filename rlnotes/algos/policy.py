@@ -128,5 +128,6 @@ class Policy(nn.Module):
             )
             policy.load_state_dict(weights)
         except (safetensors.SafetensorError, ValueError, KeyError, RuntimeError) as problem:
-            raise UserError(f"{path}: damaged checkpoint ({problem}). Make it again with: {remake}") from problem
+            reason = " ".join(str(problem).split())
+            raise UserError(f"{path}: damaged checkpoint ({reason}). Make it again with: {remake}") from problem
         return policy

@@ -146,7 +146,7 @@ def train(agent: Agent, env: gym.Env[Any, Any], steps: int, seed: int) -> Iterat
     memory = Transitions(min(config.capacity, steps), policy.obs_dim, policy.action_dim)
     explore = exploring(policy, seed)
     rng = np.random.default_rng([seed, 1])
-    starts = iter(reset_seeds("train", seed, steps))
+    starts = iter(reset_seeds("train", seed, steps + 1))
     obs, _ = env.reset(seed=next(starts))
     for step in range(1, steps + 1):
         if step <= config.random_steps:

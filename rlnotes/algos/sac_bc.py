@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rlnotes.algos import sac
+from rlnotes.algos.bc import imitation_error
 from rlnotes.data.transitions import Batch, Transitions
 
 
@@ -31,7 +31,7 @@ def actor_loss(agent: sac.Agent, batch: Batch) -> tuple[Tensor, sac.Diagnostics]
     action, log_prob = sac.sample_action(agent.policy, batch.obs)
     q = torch.minimum(*agent.critic(batch.obs, action))
     q_weight = agent.config.alpha / q.abs().mean().detach()
-    imitation = F.mse_loss(agent.policy(batch.obs), batch.action)
+    imitation = imitation_error(agent.policy, agent.policy(batch.obs), batch.action)
     loss = q_weight * (agent.temperature * log_prob - q).mean() + agent.config.bc_weight * imitation
     return loss, {
         "q_policy": q.detach().mean(),

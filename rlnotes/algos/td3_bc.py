@@ -5,8 +5,9 @@ TD3 maximises the critic; TD3+BC also stays near the actions of the dataset:
     π = argmax E[ λ Q1(s, π(s)) − (π(s) − a)² ],   λ = α / mean|Q1(s, π(s))|           `actor_loss`
     y = r + γ (1 − terminated) min(Q1', Q2')(s', π'(s') + ε),  ε ~ clip(N(0, σ²), ±c)   `critic_target`
 
-Observations are standardised with the dataset's mean and deviation, actions lie in [−1, 1].
-`bc_weight = 0` gives plain TD3.
+Observations are standardised with the dataset's mean and deviation. Networks and noise work with
+actions in [−1, 1]; the distance (π(s) − a)² is measured in the environment's own units, as in the
+authors' code. `bc_weight = 0` gives plain TD3.
 """
 
 import copy
@@ -17,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rlnotes.algos.bc import imitation_error
 from rlnotes.algos.networks import TwinQ, adam, polyak_update
 from rlnotes.algos.policy import Policy
 from rlnotes.data.transitions import Batch, Transitions
@@ -74,7 +76,7 @@ def actor_loss(policy: Policy, critic: TwinQ, batch: Batch, config: Config) -> t
     q = critic.q1(torch.cat([batch.obs, action], dim=-1)).squeeze(-1)
     # Detached: λ only rescales Q. With a gradient through it, shrinking |Q| would itself be rewarded.
     q_weight = config.alpha / q.abs().mean().detach()
-    imitation = F.mse_loss(action, batch.action)
+    imitation = imitation_error(policy, action, batch.action)
     loss = -q_weight * q.mean() + config.bc_weight * imitation
     return loss, {"q_policy": q.detach().mean(), "lambda": q_weight, "imitation": imitation.detach()}
 

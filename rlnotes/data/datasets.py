@@ -55,6 +55,7 @@ def create(
             dataset_id,
             buffers,
             env=env_id,
+            eval_env=env_id,
             algorithm_name=algorithm,
             author="rlnotes",
             author_email="none",

@@ -27,7 +27,7 @@ GREY = "#666666"
 
 def axes(columns: int = 1, width: float = 8.0, height: float = 3.4, **options: Any) -> Any:
     """A figure in the book's style with one row of axes."""
-    figure, made = plt.subplots(1, columns, figsize=(width, height), layout="constrained", **options)
+    _, made = plt.subplots(1, columns, figsize=(width, height), layout="constrained", **options)
     for one in np.atleast_1d(made):
         one.spines[["top", "right"]].set_visible(False)
         one.grid(alpha=0.25)

@@ -31,7 +31,7 @@ def run(run: Run, logdir: Path | None = None, replace: bool = False, progress: b
         raise records.UserError(f"{run.folder}: this run is recorded already; --replace records it anew")
     started = time.perf_counter()
     trial = experiment.start(settings, run.seed)
-    rows = list(watch(trial, f"{run.id} {run.variant} seed {run.seed}", logdir, progress))
+    rows = list(watch(trial, f"{run.id} {run.variant} seed-{run.seed}", logdir, progress))
     trial.policy.save(run.checkpoint)
     info = provenance(run) | {"settings": settings, "wall_seconds": round(time.perf_counter() - started, 1)}
     records.write(run, rows, info, replace)
@@ -56,7 +56,7 @@ def _tensorboard(logdir: Path | None, name: str) -> Any:
         return nullcontext()
     from torch.utils.tensorboard import SummaryWriter  # slow to import, and rarely wanted
 
-    return SummaryWriter(str(logdir / name.replace(" ", "-")))
+    return SummaryWriter(str(logdir / name.replace(" ", "/")))
 
 
 def provenance(run: Run) -> dict[str, Any]:

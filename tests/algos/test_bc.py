@@ -18,6 +18,12 @@ def test_loss_is_the_mean_squared_distance_to_the_data() -> None:
     assert loss.item() == pytest.approx((0.25 + 1) / 2)
 
 
+def test_the_error_is_measured_in_the_environments_units() -> None:
+    """Torques of ±2: an error of 0.5 in [−1, 1] is 1 in the environment, and counts four times."""
+    policy = Policy(np.array([-2.0]), np.array([2.0]), np.zeros(1), np.ones(1), hidden=())
+    assert bc.imitation_error(policy, torch.tensor([[0.5]]), torch.tensor([[0.0]])).item() == pytest.approx(1.0)
+
+
 def test_clones_a_linear_demonstrator_in_the_environments_own_units() -> None:
     torch.manual_seed(0)
     rng = np.random.default_rng(0)

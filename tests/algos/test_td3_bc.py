@@ -40,10 +40,9 @@ def agent_with(policy: Policy, critic: TwinQ, **settings: float) -> td3_bc.Agent
 
 
 def batch_of(action: list[float], reward: list[float], terminated: list[float]) -> Batch:
-    column = torch.tensor(action)[:, None]
-    return Batch(
-        torch.zeros_like(column), column, torch.tensor(reward), torch.ones_like(column), torch.tensor(terminated)
-    )
+    numbers = [torch.tensor(values, dtype=torch.float32) for values in (action, reward, terminated)]
+    column = numbers[0][:, None]
+    return Batch(torch.zeros_like(column), column, numbers[1], torch.ones_like(column), numbers[2])
 
 
 def test_target_takes_the_smaller_critic_and_stops_only_at_a_real_end() -> None:
