@@ -45,7 +45,7 @@ def curve(ax: Axes, records: Sequence[Record], metric: str, label: str, colour: 
     ax.fill_between(steps, intervals[:, 0], intervals[:, 1], color=colour, alpha=0.18, linewidth=0)
 
 
-def interval_rows(ax: Axes, rows: Mapping[str, Sequence[float]], colours: Mapping[str, str] | None = None) -> None:
+def interval_rows(ax: Axes, rows: dict[str, list[float]], colours: Mapping[str, str] | None = None) -> None:
     """One line per entry, top to bottom: the seeds as dots, the IQM as a bar, its interval as a line."""
     for height, (label, values) in enumerate(reversed(rows.items())):
         colour = (colours or COLOURS).get(label, GREY)
@@ -58,7 +58,7 @@ def interval_rows(ax: Axes, rows: Mapping[str, Sequence[float]], colours: Mappin
     ax.set_ylim(-0.6, len(rows) - 0.4)
 
 
-def grouped_intervals(ax: Axes, groups: Mapping[str, Mapping[str, Sequence[float]]], offset: float = 0.22) -> None:
+def grouped_intervals(ax: Axes, groups: Mapping[str, Mapping[str, list[float]]], offset: float = 0.22) -> None:
     """Groups along the x axis, the same series in each: IQM, interval and single seeds."""
     seen: set[str] = set()
     for place, series in enumerate(groups.values()):

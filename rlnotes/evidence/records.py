@@ -128,3 +128,8 @@ def read_all(experiment_id: str, variant: str, budget: str = "full") -> list[Rec
     if not seeds:
         read(Run(experiment_id, variant, 0, budget))
     return [read(Run(experiment_id, variant, seed, budget)) for seed in seeds]
+
+
+def finals(experiment_id: str, variant: str, metric: str = "final_return") -> list[float]:
+    """The last value of `metric`, one per recorded training seed."""
+    return [record.last(metric) for record in read_all(experiment_id, variant)]

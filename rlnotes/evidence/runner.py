@@ -15,6 +15,7 @@ from typing import Any
 from tqdm import tqdm
 
 from rlnotes import paths
+from rlnotes.algos.policy import Policy
 from rlnotes.evidence import records
 from rlnotes.evidence.records import Row, Run
 from rlnotes.experiments import registry
@@ -36,6 +37,14 @@ def run(run: Run, logdir: Path | None = None, replace: bool = False, progress: b
     info = provenance(run) | {"settings": settings, "wall_seconds": round(time.perf_counter() - started, 1)}
     records.write(run, rows, info, replace)
     return records.read(run)
+
+
+def live(run: Run, progress: bool = True) -> tuple[records.Record, Policy]:
+    """Train as `run` does, but keep the result in memory: for a notebook that shows learning happen."""
+    settings = registry.find(run.id).settings_for(run.variant, run.budget)
+    trial = registry.find(run.id).start(settings, run.seed)
+    rows = tuple(watch(trial, f"{run.id} {run.variant}", progress=progress))
+    return records.Record(run, {"settings": settings}, rows), trial.policy
 
 
 def watch(trial: Trial, name: str, logdir: Path | None = None, progress: bool = True) -> Iterator[Row]:

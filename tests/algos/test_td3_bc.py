@@ -18,11 +18,11 @@ def linear_policy(bias: float = 0.0) -> Policy:
     return policy
 
 
-def linear_critic(slope1: float, slope2: float, bias: float = 0.0) -> TwinQ:
-    """Q1 = slope1·a + bias, Q2 = slope2·a + bias."""
+def linear_critic(slope1: float, slope2: float, bias1: float = 0.0, bias2: float = 0.0) -> TwinQ:
+    """Q1 = slope1·a + bias1, Q2 = slope2·a + bias2."""
     critic = TwinQ(1, 1, hidden=())
-    _set(critic.q1, weight=[[0.0, slope1]], bias=[bias])
-    _set(critic.q2, weight=[[0.0, slope2]], bias=[bias])
+    _set(critic.q1, weight=[[0.0, slope1]], bias=[bias1])
+    _set(critic.q2, weight=[[0.0, slope2]], bias=[bias2])
     return critic
 
 
@@ -46,8 +46,7 @@ def batch_of(action: list[float], reward: list[float], terminated: list[float]) 
 
 
 def test_target_takes_the_smaller_critic_and_stops_only_at_a_real_end() -> None:
-    agent = agent_with(linear_policy(), linear_critic(0.0, 0.0, bias=10.0))
-    agent.target_critic.q2[0].bias.data -= 4  # type: ignore[operator, union-attr]
+    agent = agent_with(linear_policy(), linear_critic(0.0, 0.0, bias1=10.0, bias2=6.0))
     target = td3_bc.critic_target(agent, batch_of([0, 0], [1, 1], [0, 1]), noise=torch.zeros(2, 1))
     assert target.tolist() == pytest.approx([1 + 0.99 * 6, 1])
 
