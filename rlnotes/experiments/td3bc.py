@@ -126,6 +126,22 @@ def mean_return(policy: Policy, episodes: int) -> float:
     return float(np.mean([episode.total_reward for episode in played]))
 
 
+# Each changes one thing about TD3+BC on expert data. (α = ∞ is `td3bc/pendulum-no-bc`.)
+ABLATIONS: dict[str, Settings] = {
+    "raw-states": {"states": "raw"},
+    "hand-scaled-states": {"states": "hand-scaled"},
+    "truncation-terminates": {"truncation_terminates": True},
+    "alpha-0.5": {"alpha": 0.5},
+    "alpha-10": {"alpha": 10.0},
+    "twice-as-long": {"length": 2.0},
+}
+
+# The same recipe on another learner, with and without the BC term.
+OTHER_LEARNERS: dict[str, Settings] = {
+    "sacbc-expert": {"learner": "sac_bc"},
+    "sac-expert": {"learner": "sac_bc", **extrapolation.FAULT},
+}
+
 ONLINE: Settings = {"learner": "sac-online", "learning_rate": 1e-3, "hidden": [64, 64]}
 
 PENDULUM = Experiment(
@@ -140,19 +156,8 @@ PENDULUM = Experiment(
         "bc-expert": {"learner": "bc"},
         "bc-medium": {"learner": "bc", "dataset": MEDIUM},
         "bc-random": {"learner": "bc", "dataset": RANDOM},
-        "raw-states": {"states": "raw"},
-        "hand-scaled-states": {"states": "hand-scaled"},
-        "truncation-terminates": {"truncation_terminates": True},
-        "alpha-0.5": {"alpha": 0.5},
-        "alpha-10": {"alpha": 10.0},
-        "medium-alpha-0.5": {"dataset": MEDIUM, "alpha": 0.5},
-        "medium-alpha-10": {"dataset": MEDIUM, "alpha": 10.0},
-        "twice-as-long": {"length": 2.0},
-        "twice-as-long-alpha-0.5": {"length": 2.0, "alpha": 0.5},
-        "narrow": {"hidden": [64, 64]},
-        "wide": {"hidden": [256, 256]},
-        "sacbc-expert": {"learner": "sac_bc"},
-        "sac-expert": {"learner": "sac_bc", **extrapolation.FAULT},
+        **ABLATIONS,
+        **OTHER_LEARNERS,
         "online-expert": ONLINE,
         "online-half": ONLINE | {"length": 0.17},
     },
@@ -162,15 +167,7 @@ PENDULUM = Experiment(
         Bar("on medium data TD3+BC is at least as good as BC", "td3bc-medium", "iqm", ">=", "bc-medium"),
     ),
     start=start,
-    seeds_of={
-        "twice-as-long": 5,
-        "twice-as-long-alpha-0.5": 5,
-        "wide": 5,
-        "sacbc-expert": 5,
-        "sac-expert": 5,
-        "online-expert": 1,
-        "online-half": 1,
-    },
+    seeds_of=dict.fromkeys(ABLATIONS | OTHER_LEARNERS, 5) | {"online-expert": 1, "online-half": 1},
 )
 
 PENDULUM_NO_BC = Experiment(

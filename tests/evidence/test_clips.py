@@ -1,0 +1,30 @@
+"""A clip is a film that a browser can play, with every policy in it, and things that move."""
+
+import base64
+import re
+
+import imageio.v3 as imageio
+import numpy as np
+
+from rlnotes.evidence import clips
+
+
+def push(obs: np.ndarray) -> np.ndarray:
+    return np.full((len(obs), 1), 2.0, np.float32)
+
+
+def rest(obs: np.ndarray) -> np.ndarray:
+    return np.zeros((len(obs), 1), np.float32)
+
+
+def test_policies_stand_side_by_side_and_move() -> None:
+    video = clips.side_by_side("Pendulum-v1", {"push": push, "rest": rest}, seed=1, steps=12)
+    html = video._repr_html_()
+    assert "video/mp4" in html
+    encoded = re.search(r"base64,([^\"]+)", html)
+    assert encoded
+    film = imageio.imread(base64.b64decode(encoded[1]), extension=".mp4")
+    assert film.shape == (12, clips.TILE + clips.CAPTION, 2 * clips.TILE, 3)
+    assert np.abs(film[0].astype(int) - film[-1]).max() > 100
+    left, right = np.split(film[-1].astype(int), 2, axis=1)
+    assert np.abs(left - right).max() > 100
