@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rlnotes.data.rollouts import BatchPolicy
 
 TILE = 240
-CAPTION = 44
+CAPTION = 48  # with the tile a multiple of 16, as the codec wants it
 
 
 def side_by_side(env_id: str, policies: Mapping[str, BatchPolicy], seed: int, steps: int = 200, fps: int = 30) -> Video:

@@ -66,10 +66,10 @@ def cost_minutes(experiment: Experiment) -> float:
     )
 
 
-def table() -> tables.Table:
-    """The ledger as the book shows it."""
+def table(chapter: str) -> tables.Table:
+    """One chapter of the ledger as the book shows it."""
     headings = ("experiment", "in the notes", "bar", "ours", "95% interval", "verdict", "core-minutes")
-    return tables.Table(headings, [_cells(entry) for entry in entries()])
+    return tables.Table(headings, [_cells(entry) for entry in entries() if entry.chapter == chapter])
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:

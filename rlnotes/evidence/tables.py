@@ -4,6 +4,14 @@ from collections.abc import Sequence
 from html import escape
 
 
+STYLE = (
+    "<style>"
+    "table.rlnotes {font-size: 0.85em; width: 100%; font-variant-numeric: tabular-nums}"
+    "table.rlnotes th, table.rlnotes td {text-align: left; vertical-align: top; padding: 0.3em 0.6em}"
+    "</style>"
+)
+
+
 class Table:
     """Shown as HTML by Jupyter and as text elsewhere. Cells are text already."""
 
@@ -13,7 +21,7 @@ class Table:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.headings)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
-        return f'<table class="rlnotes"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        return f'{STYLE}<table class="table rlnotes"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
     def __repr__(self) -> str:
         return "\n".join(" | ".join(row) for row in [self.headings, *self.rows])

@@ -1,0 +1,39 @@
+"""The Makefile's own messages."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def make(*arguments: str, path: str | None = None) -> "subprocess.CompletedProcess[str]":
+    program = shutil.which("make")
+    assert program
+    environment = os.environ | ({"PATH": path} if path else {})
+    return subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_without_python_311_there_is_one_clear_line_and_exit_2(tmp_path: Path) -> None:
+    for name in ("bash", "sh"):
+        program = shutil.which(name)
+        assert program
+        (tmp_path / name).symlink_to(program)
+    result = make("book", path=str(tmp_path))
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert "Python 3.11 is needed" in result.stderr
+
+
+def test_help_names_the_two_commands() -> None:
+    shown = make("help").stdout
+    assert "make book" in shown
+    assert "make test" in shown
+
+
+def test_a_chapter_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    result = make("--old-file=.venv/ready", "--old-file=data", "run", "CHAPTER=nope")
+    assert result.returncode == 2
+    assert "td3bc" in result.stdout
