@@ -2,7 +2,7 @@
 
 The rooms, in the order in which data flows through them::
 
-    data → algos → autopsies → experiments → evidence → the chapters in book/
+    envs → data → algos → autopsies → experiments → evidence → the chapters in book/
 
 A module imports only from rooms to its left, so a learner can be lifted out and used alone.
 """

@@ -7,7 +7,7 @@ import pytest
 
 import rlnotes
 
-ROOMS = ["data", "algos", "autopsies", "experiments", "evidence"]
+ROOMS = ["envs", "data", "algos", "autopsies", "experiments", "evidence"]
 PACKAGE = Path(rlnotes.__file__).parent
 MODULES = sorted(path for room in ROOMS for path in (PACKAGE / room).glob("*.py"))
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from html import escape
 
-
 STYLE = (
     "<style>"
     "table.rlnotes {font-size: 0.85em; width: 100%; font-variant-numeric: tabular-nums}"

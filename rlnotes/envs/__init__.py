@@ -1,0 +1,7 @@
+"""Worlds: Gymnasium environments built on PyBullet. Importing this package registers them."""
+
+import gymnasium as gym
+
+gym.register("rlnotes/RaceCar-v0", "rlnotes.envs.racecar:RaceCarEnv", max_episode_steps=500)
+gym.register("rlnotes/BulletCartPole-v0", "rlnotes.envs.cartpole:BulletCartPoleEnv", max_episode_steps=500)
+gym.register("rlnotes/BalancingPlate-v0", "rlnotes.envs.plate:BalancingPlateEnv", max_episode_steps=1_000)
