@@ -20,17 +20,18 @@ from torch import Tensor, nn
 from rlnotes.algos.networks import mlp
 from rlnotes.errors import UserError
 
-Head = Literal["tanh", "gaussian"]
+Head = Literal["tanh", "gaussian", "argmax"]
 
 
 class Policy(nn.Module):
-    """Maps observations to bounded actions.
+    """Maps observations to actions.
 
-    Inside, observations are standardised and actions lie in [−1, 1], so that losses and noise mean
-    the same in every environment; `act` speaks the environment's own units.
+    Inside, observations are standardised and continuous actions lie in [−1, 1], so that losses and noise
+    mean the same in every environment; `act` speaks the environment's own units.
 
-    `head` says what the network puts out: "tanh" a deterministic action before squashing,
-    "gaussian" the mean and the log standard deviation of an action before squashing.
+    `head` says what the network puts out: "tanh" a deterministic action before squashing, "gaussian" the
+    mean and the log standard deviation of an action before squashing, "argmax" one number per discrete
+    action, of which the largest wins.
     """
 
     obs_mean: Tensor
@@ -46,12 +47,14 @@ class Policy(nn.Module):
         obs_std: np.ndarray,
         hidden: Sequence[int],
         head: Head = "tanh",
+        choices: int = 0,
     ) -> None:
         super().__init__()
         self.head: Head = head
         self.hidden = tuple(hidden)
+        self.choices = choices
         self.obs_dim, self.action_dim = len(obs_mean), len(action_low)
-        outputs = self.action_dim * (2 if head == "gaussian" else 1)
+        outputs = {"tanh": self.action_dim, "gaussian": 2 * self.action_dim, "argmax": choices}[head]
         self.net = mlp([self.obs_dim, *hidden, outputs])
         for name, value in {
             "obs_mean": obs_mean,
@@ -73,10 +76,12 @@ class Policy(nn.Module):
     ) -> "Policy":
         """A new policy for these spaces; without mean and std, observations are used as they are."""
         assert isinstance(observation_space, spaces.Box)
-        assert isinstance(action_space, spaces.Box)
         width = observation_space.shape[0]
         mean = np.zeros(width) if obs_mean is None else obs_mean
         std = np.ones(width) if obs_std is None else obs_std
+        if isinstance(action_space, spaces.Discrete):
+            return cls(np.zeros(0), np.zeros(0), mean, std, hidden, "argmax", int(action_space.n))
+        assert isinstance(action_space, spaces.Box)
         return cls(action_space.low, action_space.high, mean, std, hidden, head)
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -96,12 +101,19 @@ class Policy(nn.Module):
     def act(self, obs: np.ndarray) -> np.ndarray:
         """The deterministic action for a batch of observations, both in the environment's units."""
         encoded = self.encode_obs(torch.as_tensor(obs, dtype=torch.float32))
+        if self.head == "argmax":
+            return self.net(encoded).argmax(-1).numpy()
         return self.decode_action(self(encoded)).numpy()
 
     def save(self, path: Path) -> None:
         """Write atomically: a reader sees the old file or the whole new one."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        header = {"format": "rlnotes-policy-1", "head": self.head, "hidden": json.dumps(self.hidden)}
+        header = {
+            "format": "rlnotes-policy-1",
+            "head": self.head,
+            "hidden": json.dumps(self.hidden),
+            "choices": str(self.choices),
+        }
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         partial.write_bytes(safetensors.torch.save(self.state_dict(), header))
         os.replace(partial, path)
@@ -125,6 +137,7 @@ class Policy(nn.Module):
                 obs_std=weights["obs_std"].numpy(),
                 hidden=json.loads(header["hidden"]),
                 head=header["head"],
+                choices=int(header.get("choices", "0")),
             )
             policy.load_state_dict(weights)
         except (safetensors.SafetensorError, ValueError, KeyError, RuntimeError) as problem:

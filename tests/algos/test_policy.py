@@ -2,11 +2,13 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +34,18 @@ def test_encode_and_decode_are_inverse() -> None:
     action = torch.tensor([[0.25, 4.0]])
     assert torch.allclose(policy.decode_action(policy.encode_action(action)), action)
     assert policy.encode_action(torch.tensor([[1.0, -3.0]])).tolist() == [[1.0, -1.0]]
+
+
+def test_a_discrete_policy_takes_the_action_with_the_largest_output(tmp_path: Path) -> None:
+    box = spaces.Box(-1, 1, (2,), np.float32)
+    policy = Policy.for_spaces(box, spaces.Discrete(3), hidden=())
+    layer: Any = policy.net[0]
+    layer.weight.data = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    layer.bias.data = torch.zeros(3)
+    observations = np.array([[0.9, 0.1], [0.1, 0.9], [-0.5, -0.5]])
+    assert policy.act(observations).tolist() == [0, 1, 2]
+    policy.save(tmp_path / "policy.safetensors")
+    assert Policy.load(tmp_path / "policy.safetensors", "").act(observations).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("head", ["tanh", "gaussian"])
