@@ -179,7 +179,9 @@ PENDULUM_NO_BC = Experiment(
         "td3-expert": {},
         "td3-medium": {"dataset": MEDIUM},
         "td3-random": {"dataset": RANDOM},
+        "twice-as-long": {"length": 2.0},
     },
     bars=(Bar("without the BC term the same learner fails on expert data", "td3-expert", "iqm", "<=", -1000.0),),
     start=start,
+    seeds_of={"twice-as-long": 5},
 )
