@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import gymnasium as gym
 import minari
 import numpy as np
 from minari.data_collector import EpisodeBuffer
@@ -24,7 +25,7 @@ def path(dataset_id: str) -> Path:
 
 def create(
     dataset_id: str,
-    env_id: str,
+    env: str | gym.Env,
     episodes: Sequence[Episode],
     algorithm: str,
     description: str,
@@ -54,8 +55,8 @@ def create(
         minari.create_dataset_from_buffers(
             dataset_id,
             buffers,
-            env=env_id,
-            eval_env=env_id,
+            env=env,
+            eval_env=env,
             algorithm_name=algorithm,
             author="rlnotes",
             author_email="none",

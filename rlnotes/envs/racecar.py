@@ -23,6 +23,7 @@ WALLS = (
 )
 WALL_THICKNESS, WALL_HEIGHT = 0.3, 0.5
 START, START_HEADING = (0.5, 0.5), math.pi / 2
+START_SPREAD = (0.1, 0.1, 0.2)  # m, m, radians: at most this far, no start touches a wall
 FINISH = (14.5, 7.5)
 
 DRIVEN_WHEELS = (2, 3, 5, 7)
@@ -46,7 +47,7 @@ class RaceCarEnv(BulletEnv):
     −1 for touching a wall, +3 for coming within `finish_radius` of the finish, otherwise 0.
 
     ## Start
-    At (0.5, 0.5) heading +y, at rest. With `start_noise = s`, the position is shifted by up to ±0.15·s m in
+    At (0.5, 0.5) heading +y, at rest. With `start_noise = s`, the position is shifted by up to ±0.1·s m in
     x and y and the heading turned by up to ±0.2·s radians, uniformly.
 
     ## End
@@ -110,7 +111,7 @@ class RaceCarEnv(BulletEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         self._restore(seed)
         if self.start_noise:
-            x, y, turn = self.np_random.uniform(-1, 1, 3) * self.start_noise * (0.15, 0.15, 0.2)
+            x, y, turn = self.np_random.uniform(-1, 1, 3) * self.start_noise * START_SPREAD
             place = (START[0] + x, START[1] + y, 0.1)
             self.physics.resetBasePositionAndOrientation(self._car, place, self._facing(START_HEADING + turn))
         return self._observation(), {"is_success": False}

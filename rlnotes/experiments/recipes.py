@@ -1,100 +1,56 @@
-"""How each dataset of the book is made: which policy plays, in which environment, from which seeds."""
+"""How each dataset of the book is made: who plays, in which environment, from which starts."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+import rlnotes.envs
 from rlnotes import paths
 from rlnotes.algos import sac
 from rlnotes.algos.policy import Policy
 from rlnotes.data import datasets
-from rlnotes.data.rollouts import BatchPolicy, rollout
+from rlnotes.data.demonstrators import PurePursuit, keyboard_person
+from rlnotes.data.rollouts import BatchPolicy, Episode, rollout
 from rlnotes.errors import unknown
 from rlnotes.experiments import td3bc
 from rlnotes.seeding import reset_seeds
 
+assert rlnotes.envs  # importing it registers the worlds
 
-@dataclass(frozen=True)
-class Recipe:
-    """Who plays: a trained policy without or with its exploration noise, or uniform random actions."""
-
-    dataset_id: str
-    env_id: str
-    behaviour: Literal["deterministic", "exploring", "random"]
-    checkpoint: str  # id and variant of the run whose seed 0 plays; random play needs none
-    episodes: int
-    description: str
-
-
-_PENDULUM_EXPERT = "td3bc/pendulum/online-expert"
-
-RECIPES = {
-    recipe.dataset_id: recipe
-    for recipe in (
-        Recipe(
-            dataset_id=td3bc.EXPERT,
-            env_id=td3bc.ENV,
-            behaviour="deterministic",
-            checkpoint=_PENDULUM_EXPERT,
-            episodes=500,
-            description="A fully trained SAC policy without noise, as in the notes.",
-        ),
-        Recipe(
-            dataset_id=td3bc.MEDIUM,
-            env_id=td3bc.ENV,
-            behaviour="exploring",
-            checkpoint="td3bc/pendulum/online-half",
-            episodes=500,
-            description="A half-trained SAC policy with its exploration noise.",
-        ),
-        Recipe(
-            dataset_id=td3bc.RANDOM,
-            env_id=td3bc.ENV,
-            behaviour="random",
-            checkpoint="",
-            episodes=500,
-            description="Uniformly random actions.",
-        ),
-    )
-}
+RACECAR = "rlnotes/RaceCar-v0"
+RACECAR_CLEAN, RACECAR_DART, RACECAR_KEYBOARD = (f"rlnotes/racecar/{name}-v0" for name in ("clean", "dart", "keyboard"))
+DART_NOISE = 0.15  # deviation of the noise on steering and throttle
 
 COLLECTING_SEED = 1_000_000  # far from the seeds of training runs, so the starts are others, too
 
 
-def find(dataset_id: str) -> Recipe:
-    if dataset_id not in RECIPES:
-        raise unknown("dataset", dataset_id, list(RECIPES))
-    return RECIPES[dataset_id]
+@dataclass(frozen=True)
+class Recipe:
+    """`player` makes whoever plays; a person with a memory is made anew for every episode."""
+
+    dataset_id: str
+    env_id: str
+    player: Callable[[], BatchPolicy]
+    expert: Callable[[], BatchPolicy]  # whose mean return is stored as the dataset's reference
+    episodes: int
+    description: str
+    env_options: dict[str, Any] = field(default_factory=dict)
+    anew: bool = False
+
+    def make_env(self) -> gym.Env:
+        return gym.make(self.env_id, **self.env_options)
+
+    def play(self, starts: Sequence[int]) -> list[Episode]:
+        if self.anew:
+            return [rollout(self.make_env, self.player(), [start])[0] for start in starts]
+        return rollout(self.make_env, self.player(), starts, at_once=20, progress=self.dataset_id)
 
 
-def make(recipe: Recipe) -> float:
-    """Collect and write the dataset; returns the mean return of what was collected."""
-    policy = _behaviour(recipe)
-    starts = reset_seeds("train", COLLECTING_SEED, recipe.episodes)
-    episodes = rollout(lambda: gym.make(recipe.env_id), policy, starts, progress=recipe.dataset_id)
-    mean = float(np.mean([episode.total_reward for episode in episodes]))
-    datasets.create(
-        recipe.dataset_id,
-        recipe.env_id,
-        episodes,
-        algorithm=recipe.checkpoint or "uniform random actions",
-        description=f"{recipe.description} Mean return {mean:.1f} over {recipe.episodes} episodes.",
-        random_return=_mean_return(recipe.env_id, _random_play(recipe.env_id)),
-        expert_return=_mean_return(recipe.env_id, _load(_PENDULUM_EXPERT).act),
-    )
-    return mean
-
-
-def _behaviour(recipe: Recipe) -> BatchPolicy:
-    if recipe.behaviour == "random":
-        return _random_play(recipe.env_id)
-    policy = _load(recipe.checkpoint)
-    return policy.act if recipe.behaviour == "deterministic" else sac.exploring(policy, COLLECTING_SEED)
-
-
-def _load(run: str) -> Policy:
+def _recorded(run: str) -> Policy:
+    """The policy that seed 0 of a recorded run left behind."""
     experiment_id, variant = run.rsplit("/", 1)
     path = paths.checkpoints("full") / run / "seed-0.safetensors"
     return Policy.load(path, f"python -m rlnotes run {experiment_id} --variant {variant} --seed 0 --budget full")
@@ -107,6 +63,95 @@ def _random_play(env_id: str) -> BatchPolicy:
     return lambda obs: rng.uniform(space.low, space.high, (len(obs), *space.shape)).astype(space.dtype)
 
 
+def _pendulum_expert() -> BatchPolicy:
+    return _recorded("td3bc/pendulum/online-expert").act
+
+
+def _pendulum_half_trained() -> BatchPolicy:
+    return sac.exploring(_recorded("td3bc/pendulum/online-half"), COLLECTING_SEED)
+
+
+RECIPES = {
+    recipe.dataset_id: recipe
+    for recipe in (
+        Recipe(
+            td3bc.EXPERT,
+            td3bc.ENV,
+            player=_pendulum_expert,
+            expert=_pendulum_expert,
+            episodes=500,
+            description="A fully trained SAC policy without noise, as in the notes.",
+        ),
+        Recipe(
+            td3bc.MEDIUM,
+            td3bc.ENV,
+            player=_pendulum_half_trained,
+            expert=_pendulum_expert,
+            episodes=500,
+            description="A half-trained SAC policy with its exploration noise.",
+        ),
+        Recipe(
+            td3bc.RANDOM,
+            td3bc.ENV,
+            player=lambda: _random_play(td3bc.ENV),
+            expert=_pendulum_expert,
+            episodes=500,
+            description="Uniformly random actions.",
+        ),
+        Recipe(
+            RACECAR_CLEAN,
+            RACECAR,
+            player=PurePursuit,
+            expert=PurePursuit,
+            episodes=100,
+            description="The scripted driver without noise.",
+            env_options={"start_noise": 1.0},
+        ),
+        Recipe(
+            RACECAR_DART,
+            RACECAR,
+            player=PurePursuit,
+            expert=PurePursuit,
+            episodes=100,
+            description="The scripted driver; the car executes its action with noise, the clean action is recorded.",
+            env_options={"start_noise": 1.0, "action_noise": DART_NOISE},
+        ),
+        Recipe(
+            RACECAR_KEYBOARD,
+            RACECAR,
+            player=keyboard_person,
+            expert=PurePursuit,
+            episodes=100,
+            description="The scripted driver through arrow keys: notched, held and late.",
+            env_options={"start_noise": 1.0},
+            anew=True,
+        ),
+    )
+}
+
+
+def find(dataset_id: str) -> Recipe:
+    if dataset_id not in RECIPES:
+        raise unknown("dataset", dataset_id, list(RECIPES))
+    return RECIPES[dataset_id]
+
+
+def make(recipe: Recipe) -> float:
+    """Collect and write the dataset; returns the mean return of what was collected."""
+    episodes = recipe.play(reset_seeds("train", COLLECTING_SEED, recipe.episodes))
+    mean = float(np.mean([episode.total_reward for episode in episodes]))
+    datasets.create(
+        recipe.dataset_id,
+        recipe.make_env(),
+        episodes,
+        algorithm="see the description",
+        description=f"{recipe.description} Mean return {mean:.1f} over {recipe.episodes} episodes.",
+        random_return=_mean_return(recipe.env_id, _random_play(recipe.env_id)),
+        expert_return=_mean_return(recipe.env_id, recipe.expert()),
+    )
+    return mean
+
+
 def _mean_return(env_id: str, policy: BatchPolicy) -> float:
-    episodes = rollout(lambda: gym.make(env_id), policy, reset_seeds("evaluate", 0, 100))
+    episodes = rollout(lambda: gym.make(env_id), policy, reset_seeds("evaluate", 0, 100), at_once=20)
     return float(np.mean([episode.total_reward for episode in episodes]))

@@ -1,5 +1,6 @@
 """The race car's rules: what the walls, the finish and the options do."""
 
+import itertools
 import math
 from typing import Any
 
@@ -69,8 +70,17 @@ def test_start_noise_moves_the_start_within_its_bounds() -> None:
     env = make(start_noise=1.0)
     starts = np.array([env.reset(seed=seed)[0] for seed in range(60)])
     shift = starts[:, [0, 1, 4]] - (*racecar.START, math.pi / 2)
-    assert (np.abs(shift) <= (0.1501, 0.1501, 0.2001)).all()
-    assert (shift.std(axis=0) > (0.05, 0.05, 0.07)).all()
+    assert (np.abs(shift) <= np.array(racecar.START_SPREAD) + 1e-4).all()
+    assert (shift.std(axis=0) > np.array(racecar.START_SPREAD) / 3).all()
+
+
+@pytest.mark.parametrize("corner", list(itertools.product((-1, 1), repeat=3)))
+def test_no_perturbed_start_touches_a_wall(corner: tuple[int, int, int]) -> None:
+    env = make()
+    env.reset(seed=0)
+    x, y, heading = np.array(corner) * racecar.START_SPREAD + (*racecar.START, racecar.START_HEADING)
+    env.physics.resetBasePositionAndOrientation(env._car, (x, y, 0.1), env._facing(heading))
+    assert not any(result[2] for result in drive(env, 0.0, 0.0, 5))
 
 
 def test_two_physics_steps_make_another_car() -> None:
