@@ -46,36 +46,34 @@ def rollout(
     Up to `at_once` environments advance together so that the policy is asked once for all of them.
     """
     episodes: list[Episode] = []
-    with tqdm(total=len(seeds), desc=progress, unit="episode", disable=progress is None) as bar:
-        for start in range(0, len(seeds), at_once):
-            group = _rollout_together(make_env, policy, seeds[start : start + at_once])
-            episodes += group
-            bar.update(len(group))
-    return episodes
-
-
-def _rollout_together(
-    make_env: Callable[[], gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]
-) -> list[Episode]:
-    envs = [make_env() for _ in seeds]
+    envs = [make_env() for _ in seeds[:at_once]]
     try:
-        observations = [[env.reset(seed=seed)[0]] for env, seed in zip(envs, seeds, strict=True)]
-        actions: list[list[Any]] = [[] for _ in envs]
-        rewards: list[list[float]] = [[] for _ in envs]
-        ends: list[tuple[bool, bool]] = [(False, False)] * len(envs)
-        playing = list(range(len(envs)))
-        while playing:
-            chosen = policy(np.stack([observations[i][-1] for i in playing]))
-            for i, action in zip(playing, chosen, strict=True):
-                observation, reward, terminated, truncated, _ = envs[i].step(action)
-                observations[i].append(observation)
-                actions[i].append(action)
-                rewards[i].append(float(reward))
-                ends[i] = (bool(terminated), bool(truncated))
-            playing = [i for i in playing if not any(ends[i])]
+        with tqdm(total=len(seeds), desc=progress, unit="episode", disable=progress is None) as bar:
+            for first in range(0, len(seeds), at_once):
+                group = seeds[first : first + at_once]
+                episodes += _rollout_together(envs[: len(group)], policy, group)
+                bar.update(len(group))
     finally:
         for env in envs:
             env.close()
+    return episodes
+
+
+def _rollout_together(envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]) -> list[Episode]:
+    observations = [[env.reset(seed=seed)[0]] for env, seed in zip(envs, seeds, strict=True)]
+    actions: list[list[Any]] = [[] for _ in envs]
+    rewards: list[list[float]] = [[] for _ in envs]
+    ends: list[tuple[bool, bool]] = [(False, False)] * len(envs)
+    playing = list(range(len(envs)))
+    while playing:
+        chosen = policy(np.stack([observations[i][-1] for i in playing]))
+        for i, action in zip(playing, chosen, strict=True):
+            observation, reward, terminated, truncated, _ = envs[i].step(action)
+            observations[i].append(observation)
+            actions[i].append(action)
+            rewards[i].append(float(reward))
+            ends[i] = (bool(terminated), bool(truncated))
+        playing = [i for i in playing if not any(ends[i])]
     return [
         Episode(seed, np.stack(observations[i]), np.stack(actions[i]), np.array(rewards[i]), *ends[i])
         for i, seed in enumerate(seeds)

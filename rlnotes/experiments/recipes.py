@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from tqdm import tqdm
 
 import rlnotes.envs
 from rlnotes import paths
@@ -44,9 +46,9 @@ class Recipe:
         return gym.make(self.env_id, **self.env_options)
 
     def play(self, starts: Sequence[int]) -> list[Episode]:
-        if self.anew:
-            return [rollout(self.make_env, self.player(), [start])[0] for start in starts]
-        return rollout(self.make_env, self.player(), starts, at_once=20, progress=self.dataset_id)
+        if not self.anew:
+            return rollout(self.make_env, self.player(), starts, progress=self.dataset_id)
+        return [rollout(self.make_env, self.player(), [start])[0] for start in tqdm(starts, desc=self.dataset_id)]
 
 
 def _recorded(run: str) -> Policy:
@@ -146,12 +148,22 @@ def make(recipe: Recipe) -> float:
         episodes,
         algorithm="see the description",
         description=f"{recipe.description} Mean return {mean:.1f} over {recipe.episodes} episodes.",
-        random_return=_mean_return(recipe.env_id, _random_play(recipe.env_id)),
-        expert_return=_mean_return(recipe.env_id, recipe.expert()),
+        random_return=_random_return(recipe.env_id),
+        expert_return=_expert_return(recipe.env_id, recipe.expert),
     )
     return mean
 
 
+@cache
+def _random_return(env_id: str) -> float:
+    return _mean_return(env_id, _random_play(env_id))
+
+
+@cache
+def _expert_return(env_id: str, expert: Callable[[], BatchPolicy]) -> float:
+    return _mean_return(env_id, expert())
+
+
 def _mean_return(env_id: str, policy: BatchPolicy) -> float:
-    episodes = rollout(lambda: gym.make(env_id), policy, reset_seeds("evaluate", 0, 100), at_once=20)
+    episodes = rollout(lambda: gym.make(env_id), policy, reset_seeds("evaluate", 0, 100))
     return float(np.mean([episode.total_reward for episode in episodes]))
