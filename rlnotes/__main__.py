@@ -68,6 +68,12 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("id", nargs="*", help="dataset ids (default: all that are missing)")
     add.add_argument("--json", action="store_true", help="print the state of each dataset")
 
+    add = command("drive", drive, "Drive the race car with the arrow keys and keep the episodes as a Minari dataset.")
+    add.add_argument("--episodes", type=_positive, default=10, help="how many episodes to drive (default: 10)")
+    add.add_argument("--dataset", default="rlnotes/racecar/human-v0", help="dataset to create (default: %(default)s)")
+    add.add_argument("--seed", type=_natural, default=0, help="seed of the starts (default: 0)")
+    add.add_argument("--json", action="store_true", help="print what was collected as one JSON object")
+
     add = command("bench", bench, "Measure speed and memory, as ratios within one run.")
     add.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
     return top
@@ -181,6 +187,35 @@ def data(options: argparse.Namespace) -> int:
         print(json.dumps(state))
     else:
         print("\n".join(f"{name}: {what}, in {datasets.path(name)}" for name, what in state.items()))
+    return 0
+
+
+def drive(options: argparse.Namespace) -> int:
+    import gymnasium as gym
+
+    import rlnotes.envs  # noqa: F401  (registers the world)
+    from rlnotes.data import datasets, driving
+    from rlnotes.seeding import reset_seeds
+
+    datasets.refuse_existing(options.dataset)  # before anybody drives for an hour
+    env = gym.make("rlnotes/RaceCar-v0", start_noise=1.0, render_mode="rgb_array")
+    episodes = driving.drive(env, reset_seeds("train", options.seed, options.episodes))
+    if not episodes:
+        raise UserError("no episode was driven to its end, so there is nothing to keep")
+    arrived = sum(episode.total_reward > 0 for episode in episodes)
+    datasets.create(
+        options.dataset,
+        gym.make("rlnotes/RaceCar-v0", start_noise=1.0),
+        episodes,
+        algorithm="a person with arrow keys",
+        description=f"{len(episodes)} episodes driven by hand, {arrived} of them to the finish.",
+        random_return=-1.0,
+        expert_return=3.0,
+    )
+    if options.json:
+        print(json.dumps({"dataset": options.dataset, "episodes": len(episodes), "arrived": arrived}))
+    else:
+        print(f"{len(episodes)} episodes, {arrived} arrived, kept in {datasets.path(options.dataset)}")
     return 0
 
 

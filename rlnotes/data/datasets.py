@@ -37,8 +37,7 @@ def create(
     The returns of a random and of the expert policy are stored beside the data as Minari's reference
     scores, so that `minari.get_normalized_score` works.
     """
-    if path(dataset_id).exists():
-        raise UserError(f"{path(dataset_id)}: this dataset exists already. Remove the folder to make it again.")
+    refuse_existing(dataset_id)
     buffers = [
         EpisodeBuffer(
             id=number,
@@ -65,6 +64,11 @@ def create(
             ref_min_score=random_return,
             ref_max_score=expert_return,
         )
+
+
+def refuse_existing(dataset_id: str) -> None:
+    if path(dataset_id).exists():
+        raise UserError(f"{path(dataset_id)}: this dataset exists already. Remove the folder to make it again.")
 
 
 def load(dataset_id: str) -> list[Episode]:

@@ -51,7 +51,7 @@ def rollout(
         with tqdm(total=len(seeds), desc=progress, unit="episode", disable=progress is None) as bar:
             for first in range(0, len(seeds), at_once):
                 group = seeds[first : first + at_once]
-                episodes += _rollout_together(envs[: len(group)], policy, group)
+                episodes += play_together(envs[: len(group)], policy, group)
                 bar.update(len(group))
     finally:
         for env in envs:
@@ -59,7 +59,8 @@ def rollout(
     return episodes
 
 
-def _rollout_together(envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]) -> list[Episode]:
+def play_together(envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]) -> list[Episode]:
+    """One episode in each of `envs`; the policy is asked once for all that are still playing."""
     observations = [[env.reset(seed=seed)[0]] for env, seed in zip(envs, seeds, strict=True)]
     actions: list[list[Any]] = [[] for _ in envs]
     rewards: list[list[float]] = [[] for _ in envs]

@@ -15,7 +15,7 @@ from rlnotes.algos import sac
 from rlnotes.algos.policy import Policy
 from rlnotes.data import datasets
 from rlnotes.data.demonstrators import PurePursuit, keyboard_person
-from rlnotes.data.rollouts import BatchPolicy, Episode, rollout
+from rlnotes.data.rollouts import BatchPolicy, Episode, play_together, rollout
 from rlnotes.errors import unknown
 from rlnotes.experiments import td3bc
 from rlnotes.seeding import reset_seeds
@@ -48,7 +48,8 @@ class Recipe:
     def play(self, starts: Sequence[int]) -> list[Episode]:
         if not self.anew:
             return rollout(self.make_env, self.player(), starts, progress=self.dataset_id)
-        return [rollout(self.make_env, self.player(), [start])[0] for start in tqdm(starts, desc=self.dataset_id)]
+        env = self.make_env()
+        return [play_together([env], self.player(), [start])[0] for start in tqdm(starts, desc=self.dataset_id)]
 
 
 def _recorded(run: str) -> Policy:
