@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[1]
 def make(*arguments: str, path: str | None = None) -> "subprocess.CompletedProcess[str]":
     program = shutil.which("make")
     assert program
-    environment = os.environ | ({"PATH": path} if path else {})
+    # As from a shell of its own, also when these tests are themselves run by make.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment |= {"PATH": path} if path else {}
     return subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
 
 
