@@ -107,12 +107,12 @@ def list_ledger(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([entry.as_json() for entry in entries], indent=2, ensure_ascii=False))
         return 0
-    print(f"{'id':30}{'ours':>8}  {'95% interval':18}{'verdict':16}{'cost':>9}  bar")
+    print(f"{'id':30}{'ours':>8}  {'95% interval':20}{'verdict':16}{'cost':>9}  bar")
     for entry in entries:
         ours = "" if entry.recorded is None else f"{entry.recorded:.1f}"
         interval = "" if entry.interval is None else f"[{entry.interval[0]:.1f}, {entry.interval[1]:.1f}]"
         cost = "" if entry.cost_minutes is None else f"{entry.cost_minutes:.0f} min"
-        print(f"{entry.id:30}{ours:>8}  {interval:18}{entry.verdict:16}{cost:>9}  {entry.bar}")
+        print(f"{entry.id:30}{ours:>8}  {interval:20}{entry.verdict:16}{cost:>9}  {entry.bar}")
     return 0
 
 

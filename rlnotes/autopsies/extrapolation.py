@@ -17,7 +17,8 @@ from rlnotes.data.rollouts import rollout
 
 FAULT = {"bc_weight": 0.0}
 
-# Above this share of |true value| the promise is not noise: healthy runs stay well below it.
+# Above this share of |true value| the promise is not to be believed. TD3+BC on expert data stays well below it
+# once its critic has settled; a critic that is still sinking is above it, too.
 TOLERANCE = 0.5
 
 
