@@ -35,7 +35,8 @@ class Config:
     random_steps: int = 1_000  # before the first update
     epsilon_steps: int = 10_000  # over which exploration falls from 1 to `epsilon_last`
     epsilon_last: float = 0.05
-    target_every: int = 500
+    update_every: int = 1  # environment steps
+    target_every: int = 500  # environment steps
 
 
 class Agent:
@@ -88,11 +89,12 @@ def train(
     seed: int,
     renew_target: Callable[[int, bool, Config], bool] = renew_on_schedule,
 ) -> Iterator[tuple[int, Diagnostics]]:
-    """`steps` environment steps, one update each once the random steps are over."""
+    """`steps` environment steps, and an update every `update_every` of them once the random steps are over."""
     policy, config = agent.policy, agent.config
     memory = Transitions(min(config.capacity, steps), policy.obs_dim, 1)
     rng = np.random.default_rng(seed)
     starts = iter(reset_seeds("train", seed, steps + 1))
+    renewals = 0
     obs, _ = env.reset(seed=next(starts))
     for step in range(1, steps + 1):
         if rng.uniform() < epsilon(step, config):
@@ -103,7 +105,10 @@ def train(
         memory.add(obs, np.array([action]), float(reward), next_obs, terminated)
         episode_over = terminated or truncated
         obs = env.reset(seed=next(starts))[0] if episode_over else next_obs
-        diagnostics = update(agent, memory.sample(config.batch_size)) if step > config.random_steps else {}
+        diagnostics: Diagnostics = {}
+        if step > config.random_steps and step % config.update_every == 0:
+            diagnostics = update(agent, memory.sample(config.batch_size))
         if renew_target(step, episode_over, config):
             agent.target.load_state_dict(policy.net.state_dict())
-        yield step, diagnostics
+            renewals += 1
+        yield step, diagnostics | {"renewals": torch.tensor(renewals)}

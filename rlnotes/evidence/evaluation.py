@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-import gymnasium as gym
 import numpy as np
 
 from rlnotes.algos.policy import Policy
-from rlnotes.data.rollouts import rollout
 from rlnotes.errors import UserError
 from rlnotes.evidence import records, stats
 from rlnotes.evidence.records import Record, Run
@@ -50,15 +48,18 @@ def evaluate(
 ) -> Evaluation:
     experiment = registry.find(experiment_id)
     variant = variant or experiment.main_variant
-    experiment.settings_for(variant, "full")  # raises for an unknown variant
+    settings = experiment.settings_for(variant, "full")  # raises for an unknown variant
     if episodes < 1:
         raise UserError(f"--episodes must be at least 1, not {episodes}")
     if train_seed is None:
-        train_seed = median_record(records.read_all(experiment_id, variant)).run.seed
-    policy = recorded_policy(Run(experiment_id, variant, train_seed))
+        train_seed = median_record(records.read_all(experiment_id, variant), experiment.bars[0].metric).run.seed
     starts = reset_seeds("evaluate", seed, episodes)
-    label = f"{experiment_id} {variant}" if progress else None
-    played = rollout(lambda: gym.make(experiment.env_id), policy.act, starts, progress=label)
+    world = experiment.world(settings)
+    if experiment.scripted is not None:
+        played = experiment.scripted(settings, starts)
+    else:
+        policy = recorded_policy(Run(experiment_id, variant, train_seed))
+        played = world.play(policy.act, starts, f"{experiment_id} {variant}" if progress else None)
     returns = [round(episode.total_reward, 3) for episode in played]
     return Evaluation(
         experiment_id,
@@ -69,6 +70,6 @@ def evaluate(
         returns,
         mean=round(float(np.mean(returns)), 3),
         iqm=round(stats.iqm(returns), 3),
-        success_rate=None,
+        success_rate=None if world.success is None else float(np.mean([world.success(episode) for episode in played])),
         normalised=None,
     )

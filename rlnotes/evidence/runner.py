@@ -21,7 +21,7 @@ from rlnotes.evidence.records import Row, Run
 from rlnotes.experiments import registry
 from rlnotes.experiments.base import Trial
 
-PACKAGES = ("torch", "gymnasium", "numpy", "minari", "scipy")
+PACKAGES = ("torch", "gymnasium", "numpy", "minari", "scipy", "pybullet", "stable-baselines3")
 
 
 def run(run: Run, logdir: Path | None = None, replace: bool = False, progress: bool = True) -> records.Record:
@@ -33,7 +33,8 @@ def run(run: Run, logdir: Path | None = None, replace: bool = False, progress: b
     started = time.perf_counter()
     trial = experiment.start(settings, run.seed)
     rows = list(watch(trial, f"{run.id} {run.variant} seed-{run.seed}", logdir, progress))
-    trial.policy.save(run.checkpoint)
+    if trial.policy is not None:
+        trial.policy.save(run.checkpoint)
     info = provenance(run) | {"settings": settings, "wall_seconds": round(time.perf_counter() - started, 1)}
     records.write(run, rows, info, replace)
     return records.read(run)
@@ -44,6 +45,7 @@ def live(run: Run, progress: bool = True) -> tuple[records.Record, Policy]:
     settings = registry.find(run.id).settings_for(run.variant, run.budget)
     trial = registry.find(run.id).start(settings, run.seed)
     rows = tuple(watch(trial, f"{run.id} {run.variant}", progress=progress))
+    assert trial.policy is not None, f"{run.id} trains nothing"
     return records.Record(run, {"settings": settings}, rows), trial.policy
 
 
@@ -51,7 +53,7 @@ def watch(trial: Trial, name: str, logdir: Path | None = None, progress: bool = 
     """Consume a trial's stream into rows, feeding a progress bar and, if wanted, TensorBoard."""
     with tqdm(total=trial.steps, desc=name, disable=not progress) as bar, _tensorboard(logdir, name) as board:
         for step, metrics in trial.stream:
-            bar.update()
+            bar.update(step - bar.n)
             if "return" in metrics:
                 bar.set_postfix_str(f"return {metrics['return']:.0f}")
             for metric, value in metrics.items():

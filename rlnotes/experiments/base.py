@@ -1,11 +1,16 @@
-"""What an experiment is: settings, variants that each override one thing, budgets, bars, and a trial."""
+"""What an experiment is: a world, settings, variants that each override one thing, budgets, bars, a trial."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import gymnasium as gym
+import numpy as np
+
 from rlnotes.algos.policy import Policy
+from rlnotes.data.rollouts import BatchPolicy, Episode, rollout
 from rlnotes.errors import unknown
+from rlnotes.seeding import reset_seeds
 
 BUDGETS = ("smoke", "ci", "full")
 
@@ -13,13 +18,60 @@ Settings = dict[str, Any]
 Metrics = dict[str, float]
 
 
+@dataclass(frozen=True)
+class World:
+    """The unmodified environment in which policies are judged, and what counts as doing well in it."""
+
+    env_id: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    success: Callable[[Episode], bool] | None = None
+
+    def make(self, **more: Any) -> gym.Env:
+        return gym.make(self.env_id, **{**self.options, **more})
+
+    def play(self, policy: BatchPolicy, starts: Sequence[int], progress: str | None = None) -> list[Episode]:
+        return rollout(self.make, policy, starts, progress=progress)
+
+    def scores(self, episodes: Sequence[Episode]) -> Metrics:
+        scores = {"return": float(np.mean([episode.total_reward for episode in episodes]))}
+        if self.success is not None:
+            scores["success_percent"] = 100 * float(np.mean([self.success(episode) for episode in episodes]))
+        return scores
+
+
 @dataclass
 class Trial:
-    """One training run about to happen: consume `stream`, then use `policy`."""
+    """One training run about to happen: consume `stream`, then use `policy` (None if nothing is trained)."""
 
-    policy: Policy
+    policy: Policy | None
     steps: int
     stream: Iterator[tuple[int, Metrics]]
+
+
+def evaluated(
+    policy: BatchPolicy,
+    stream: Iterator[tuple[int, Any]],
+    steps: int,
+    world: World,
+    settings: Settings,
+    diagnose: Callable[[], Metrics] = dict,
+) -> Iterator[tuple[int, Metrics]]:
+    """A learner's stream, with evaluations at equal distances and a longer one at the end.
+
+    Every training seed meets the same evaluation starts. `diagnose` adds what else is worth knowing then.
+    """
+    count = settings["evaluations"]
+    milestones = {round(steps * part / count) for part in range(1, count + 1)}
+    for step, diagnostics in stream:
+        metrics: Metrics = {}
+        if step in milestones:
+            metrics = {name: float(value) for name, value in diagnostics.items()}
+            metrics |= world.scores(world.play(policy, reset_seeds("evaluate", 0, settings["curve_episodes"])))
+            metrics |= diagnose()
+        if step == steps:
+            final = world.scores(world.play(policy, reset_seeds("evaluate", 0, settings["final_episodes"])))
+            metrics |= {f"final_{name}": value for name, value in final.items()}
+        yield step, metrics
 
 
 @dataclass(frozen=True)
@@ -46,12 +98,13 @@ class Experiment:
     """
 
     id: str
-    env_id: str
+    world: Callable[[Settings], World]
     settings: Settings
     budgets: Mapping[str, Settings]
     variants: Mapping[str, Settings]
     bars: tuple[Bar, ...]
     start: Callable[[Settings, int], Trial]
+    scripted: Callable[[Settings, Sequence[int]], list[Episode]] | None = None  # plays itself, nothing is trained
     seeds: int = 10
     seeds_of: Mapping[str, int] = field(default_factory=dict)  # where a variant needs another number
 

@@ -1,11 +1,20 @@
 """Every experiment that can be run, found by its ledger id."""
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import ledger, td3bc
+from rlnotes.experiments import ledger, td3bc, worlds
 from rlnotes.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.id: experiment for experiment in (td3bc.PENDULUM, td3bc.PENDULUM_NO_BC)
+    experiment.id: experiment
+    for experiment in (
+        td3bc.PENDULUM,
+        td3bc.PENDULUM_NO_BC,
+        worlds.DEMONSTRATIONS,
+        worlds.BULLET_CARTPOLE,
+        worlds.PLATE,
+        worlds.CUSTOM_GYM,
+        worlds.CUSTOM_SB3,
+    )
 }
 
 

@@ -8,7 +8,6 @@ policies that the datasets are collected with.
 from collections.abc import Iterator
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
 
@@ -17,12 +16,12 @@ from rlnotes.algos.policy import Policy
 from rlnotes.autopsies import extrapolation
 from rlnotes.autopsies.time_limits import truncation_as_termination
 from rlnotes.data import datasets
-from rlnotes.data.rollouts import rollout
 from rlnotes.data.transitions import Transitions
-from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial
+from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial, World, evaluated
 from rlnotes.seeding import reset_seeds
 
 ENV = "Pendulum-v1"
+WORLD = World(ENV)
 EXPERT, MEDIUM, RANDOM = (f"rlnotes/pendulum/{name}-v0" for name in ("expert", "medium", "random"))
 
 SETTINGS: Settings = {
@@ -61,12 +60,12 @@ def start(settings: Settings, seed: int) -> Trial:
 
 
 def _start_online(settings: Settings, seed: int) -> Trial:
-    env = gym.make(ENV)
+    env = WORLD.make()
     policy = Policy.for_spaces(env.observation_space, env.action_space, settings["hidden"], head="gaussian")
     config = sac.Config(learning_rate=settings["learning_rate"], hidden=tuple(settings["hidden"]))
     agent = sac.Agent(policy, config)
     steps = round(settings["online_steps"] * settings["length"])
-    return Trial(policy, steps, _evaluated(agent, sac.train(agent, env, steps, seed), steps, settings))
+    return _trial(agent, sac.train(agent, env, steps, seed), steps, settings)
 
 
 def _start_offline(settings: Settings) -> Trial:
@@ -80,7 +79,7 @@ def _start_offline(settings: Settings) -> Trial:
     if std is None:
         mean, std = observations.mean(0), observations.std(0) + 1e-3
 
-    env = gym.make(ENV)
+    env = WORLD.make()
     hidden = tuple(settings["hidden"])
     head: Any = "gaussian" if settings["learner"] == "sac_bc" else "tanh"
     policy = Policy.for_spaces(env.observation_space, env.action_space, hidden, head, mean, std)
@@ -98,32 +97,17 @@ def _start_offline(settings: Settings) -> Trial:
     else:
         agent = td3_bc.Agent(policy, td3_bc.Config(learning_rate=rate, hidden=hidden, **weights))
         stream = td3_bc.train(agent, data, updates)
-    return Trial(policy, updates, _evaluated(agent, stream, updates, settings))
+    return _trial(agent, stream, updates, settings)
 
 
-def _evaluated(agent: Any, stream: Iterator[Any], steps: int, settings: Settings) -> Iterator[tuple[int, Metrics]]:
-    """The learner's stream, with evaluations at equal distances and a longer one at the end."""
-    count = settings["evaluations"]
-    milestones = {round(steps * part / count) for part in range(1, count + 1)}
-    for step, diagnostics in stream:
-        metrics: Metrics = {}
-        if step in milestones:
-            metrics = {name: float(value) for name, value in diagnostics.items()}
-            metrics["return"] = mean_return(agent.policy, settings["curve_episodes"])
-            if hasattr(agent, "critic"):
-                starts = reset_seeds("evaluate", 0, settings["curve_episodes"])
-                metrics |= extrapolation.promised_and_true(
-                    agent.policy, agent.critic, ENV, starts, agent.config.discount
-                )
-        if step == steps:
-            metrics["final_return"] = mean_return(agent.policy, settings["final_episodes"])
-        yield step, metrics
+def _trial(agent: Any, stream: Iterator[Any], steps: int, settings: Settings) -> Trial:
+    def diagnose() -> Metrics:
+        if not hasattr(agent, "critic"):
+            return {}
+        starts = reset_seeds("evaluate", 0, settings["curve_episodes"])
+        return extrapolation.promised_and_true(agent.policy, agent.critic, ENV, starts, agent.config.discount)
 
-
-def mean_return(policy: Policy, episodes: int) -> float:
-    """Mean return of the deterministic policy; every training seed meets the same starts."""
-    played = rollout(lambda: gym.make(ENV), policy.act, reset_seeds("evaluate", 0, episodes))
-    return float(np.mean([episode.total_reward for episode in played]))
+    return Trial(agent.policy, steps, evaluated(agent.policy.act, stream, steps, WORLD, settings, diagnose))
 
 
 # Each changes one thing about TD3+BC on expert data. (α = ∞ is `td3bc/pendulum-no-bc`.)
@@ -146,7 +130,7 @@ ONLINE: Settings = {"learner": "sac-online", "learning_rate": 1e-3, "hidden": [6
 
 PENDULUM = Experiment(
     id="td3bc/pendulum",
-    env_id=ENV,
+    world=lambda settings: WORLD,
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
@@ -172,7 +156,7 @@ PENDULUM = Experiment(
 
 PENDULUM_NO_BC = Experiment(
     id="td3bc/pendulum-no-bc",
-    env_id=ENV,
+    world=lambda settings: WORLD,
     settings=SETTINGS | extrapolation.FAULT,
     budgets=BUDGETS,
     variants={

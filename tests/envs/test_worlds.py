@@ -1,52 +1,34 @@
 """The worlds: valid Gymnasium environments, repeatable to the bit, separate from each other, robust."""
 
 import resource
-import warnings
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rlnotes.envs
+from rlnotes.envs import checks
+from rlnotes.envs.checks import play
 
-WORLDS = ["rlnotes/RaceCar-v0", "rlnotes/BulletCartPole-v0", "rlnotes/BalancingPlate-v0"]
+CONTINUOUS = ["rlnotes/RaceCar-v0", "rlnotes/Puck-v0"]
+DISCRETE = ["rlnotes/BulletCartPole-v0", "rlnotes/BalancingPlate-v0"]
+WORLDS = CONTINUOUS + DISCRETE
 each_world = pytest.mark.parametrize("world", WORLDS)
 
 assert rlnotes.envs  # importing it registers the worlds
 
 
-def play(env: gym.Env, seed: int, steps: int = 60) -> np.ndarray:
-    """Observations, reward and flags of `steps` seeded random actions; stops at the end of the episode."""
-    rows = [np.append(env.reset(seed=seed)[0], (0, 0, 0))]
-    env.action_space.seed(seed)
-    for _ in range(steps):
-        observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
-        rows.append(np.append(observation, (float(reward), terminated, truncated)))
-        if terminated or truncated:
-            break
-    return np.array(rows)
-
-
 @each_world
-@pytest.mark.parametrize("render_mode", [None, "rgb_array"])
-def test_the_checker_finds_nothing(world: str, render_mode: str | None) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        # The checker would also open a window; pictures are looked at further down.
-        check_env(gym.make(world, render_mode=render_mode).unwrapped, skip_render_check=True)
+def test_the_checker_finds_nothing(world: str) -> None:
+    checks.interface(world)
 
 
 @each_world
 def test_same_seed_same_bits_after_any_history(world: str) -> None:
-    used, fresh = gym.make(world), gym.make(world)
-    expected = play(fresh, seed=5)
-    for history in range(8):
-        play(used, seed=100 + history, steps=10 * history)
-        assert np.array_equal(play(used, seed=5), expected)
+    checks.repeatable(world, seed=5)
 
 
 @each_world
@@ -92,44 +74,81 @@ def test_a_thousand_random_episodes_neither_leak_nor_leave_their_spaces(world: s
     assert grown < 30_000, f"{grown} kB more after 1,000 episodes"
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@each_world
 @pytest.mark.parametrize("how", ["sync", "async"])
 def test_vectorised_worlds_agree_with_single_ones(world: str, how: str) -> None:
-    vector = gym.make_vec(world, num_envs=2, vectorization_mode=how)
-    first, _ = vector.reset(seed=[11, 12])  # type: ignore[arg-type]
-    single = gym.make(world)
-    for row, seed in enumerate((11, 12)):
-        assert np.array_equal(first[row], single.reset(seed=seed)[0])
-    vector.action_space.seed(0)
-    actions = vector.action_space.sample()
-    second = vector.step(actions)[0]
-    single.reset(seed=12)
-    assert np.array_equal(second[1], single.step(actions[1])[0])
-    vector.close()
+    checks.vectorised(world, 11, how)
 
 
-car = gym.make("rlnotes/RaceCar-v0")
+@each_world
+def test_the_picture_is_one_and_changes(world: str) -> None:
+    checks.picture(world, seed=0)
+
+
+class Careless(gym.Env):
+    """Passes for an environment, and has one fault per check."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 1}
+    observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        self.resets = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.resets += 1  # a history that changes what comes
+        return np.array([0.001 * self.resets], np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return np.array([np.random.default_rng().uniform()], np.float32), 0.0, False, False, {}
+
+    def render(self) -> Any:
+        return np.zeros((4, 4, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        (checks.interface, "seed"),
+        (lambda world: checks.repeatable(world, 0), "other bits"),
+        (lambda world: checks.picture(world, 0), "the picture is the same"),
+        (lambda world: checks.vectorised(world, 0, "sync"), "another st"),
+    ],
+)
+def test_each_check_can_fail(check: Any, problem: str) -> None:
+    gym.register("tests/Careless-v0", Careless)
+    try:
+        with pytest.raises((AssertionError, UserWarning), match=problem):
+            check("tests/Careless-v0")
+    finally:
+        del gym.registry["tests/Careless-v0"]
+
+
+car, puck = (gym.make(world) for world in CONTINUOUS)
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.tuples(numbers, numbers))
-def test_the_car_clips_what_is_out_of_range(action: tuple[float, float]) -> None:
-    car.reset(seed=0)
-    wild = car.unwrapped.step(np.array(action))[0]
-    car.reset(seed=0)
-    tame = car.unwrapped.step(np.clip(action, (-1, 0), (1, 1)))[0]
-    assert np.array_equal(wild, tame)
+def test_continuous_worlds_clip_what_is_out_of_range(action: tuple[float, float]) -> None:
+    for env, lowest in ((car, (-1, 0)), (puck, (-1, -1))):
+        env.reset(seed=0)
+        wild = env.unwrapped.step(np.array(action))[0]
+        env.reset(seed=0)
+        tame = env.unwrapped.step(np.clip(action, lowest, (1, 1)))[0]
+        assert np.array_equal(wild, tame)
 
 
+@pytest.mark.parametrize("env", [car, puck])
 @pytest.mark.parametrize("action", [(np.nan, 0.5), (0.0, np.inf), (0.0,), (0.0, 0.0, 0.0), 0.5, ((0.0, 0.0),)])
-def test_the_car_refuses_what_is_no_action(action: Any) -> None:
-    car.reset(seed=0)
+def test_continuous_worlds_refuse_what_is_no_action(env: gym.Env, action: Any) -> None:
+    env.reset(seed=0)
     with pytest.raises(ValueError, match="the action"):
-        car.unwrapped.step(action)
+        env.unwrapped.step(action)
 
 
-@pytest.mark.parametrize("world", WORLDS[1:])
+@pytest.mark.parametrize("world", DISCRETE)
 @pytest.mark.parametrize("action", [-1, 4, 0.5, np.nan, (0,), None, "left"])
 def test_discrete_worlds_refuse_what_is_no_action(world: str, action: Any) -> None:
     env = gym.make(world)
@@ -158,6 +177,10 @@ def share(picture: np.ndarray, close_to: tuple[int, int, int], within: int = 40)
         (
             "rlnotes/RaceCar-v0",
             {"blue car": (0, 0, 190), "grey walls": (110, 110, 120), "white floor": (238, 238, 238)},
+        ),
+        (
+            "rlnotes/Puck-v0",
+            {"red puck": (160, 50, 20), "green target": (20, 110, 60), "pale ice": (222, 227, 230)},
         ),
         ("rlnotes/BulletCartPole-v0", {"blue cart": (0, 0, 150), "grey pole": (150, 150, 150)}),
         ("rlnotes/BalancingPlate-v0", {"orange ball": (180, 90, 50), "grey plate": (160, 160, 160)}),
