@@ -1,6 +1,7 @@
-"""What a TD3+BC update costs, as ratios measured in one run, because machines differ and are shared.
+"""What an update and a world cost, as ratios measured in one run, because machines differ and are shared.
 
-Three loops do the same updates at batch 256 with two layers of 256, on one thread:
+A step of the race car is compared with bare `stepSimulation` calls in the same world, a reset with building
+the world anew. For a TD3+BC update, three loops do the same updates at batch 256 with two layers of 256, on one thread:
 
 - *ours*: contiguous tensors, fused Adam, one call for all target parameters;
 - *deque*: ours, but the replay is a deque of tuples turned into lists for every batch;
@@ -18,13 +19,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+import rlnotes.envs
 from rlnotes.algos import td3_bc
 from rlnotes.algos.policy import Policy
 from rlnotes.data.transitions import Batch, Transitions
+
+assert rlnotes.envs  # importing it registers the worlds
 
 TRANSITIONS = 100_000
 BATCH = 256
@@ -47,6 +52,10 @@ class DequeReplay:
 
 
 def measure() -> dict[str, float]:
+    return race_car() | td3_bc_update()
+
+
+def td3_bc_update() -> dict[str, float]:
     torch.set_num_threads(1)
     contiguous, listed, listed_bytes = _filled_replays()
     ours, plain = _agent(), _agent()
@@ -74,6 +83,29 @@ def measure() -> dict[str, float]:
         "times_deque_sampling": _ratio(seconds["deque_sample"], seconds["sample"]),
         "megabytes_100k_transitions": contiguous.nbytes / 1e6,
         "megabytes_100k_in_deque": listed_bytes / 1e6,
+    }
+
+
+def race_car() -> dict[str, float]:
+    """The parked car: its wheels and steering are driven, and it stays where it is for as long as we measure."""
+    env: Any = gym.make("rlnotes/RaceCar-v0").unwrapped
+    env.reset(seed=0)
+    parked = np.zeros(2, np.float32)
+    seconds = _interleaved(
+        {
+            "bare": env.physics.stepSimulation,
+            "step": lambda: env.step(parked),
+            "reset": lambda: env.reset(seed=0),
+        },
+        repeats=300,
+    )
+    seconds |= _interleaved({"build": lambda: gym.make("rlnotes/RaceCar-v0").close()}, repeats=1)
+    env.close()
+    return {
+        "racecar_steps_per_second": 1 / np.median(seconds["step"]),
+        "racecar_share_of_bare_physics": _ratio(seconds["bare"], seconds["step"]),
+        "racecar_reset_milliseconds": 1_000 * np.median(seconds["reset"]),
+        "racecar_times_building_anew": _ratio(seconds["build"], seconds["reset"]),
     }
 
 

@@ -1,7 +1,7 @@
 """Short films of policies at work, made by playing them."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,23 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rlnotes.data.rollouts import BatchPolicy
 
-TILE = 240
+TILE = 240  # height; the width follows the camera's
 CAPTION = 48  # with the tile a multiple of 16, as the codec wants it
 
 
-def side_by_side(env_id: str, policies: Mapping[str, BatchPolicy], seed: int, steps: int = 200, fps: int = 30) -> Video:
-    """All policies from the same start, next to each other, each with its label and running return."""
-    films = [_film(env_id, label, policy, seed, steps) for label, policy in policies.items()]
+def side_by_side(
+    make_env: Callable[..., gym.Env[Any, Any]],
+    policies: Mapping[str, BatchPolicy],
+    seed: int,
+    steps: int = 200,
+    fps: int = 30,
+    every: int = 1,
+) -> Video:
+    """All policies from the same start, next to each other, each with its label and running return.
+
+    `every` shows only each so many-th step, where the simulation is quicker than the eye.
+    """
+    films = [_film(make_env, label, policy, seed, steps)[::every] for label, policy in policies.items()]
     frames = [np.concatenate(parts, axis=1) for parts in zip(*films, strict=True)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
@@ -30,9 +40,11 @@ def side_by_side(env_id: str, policies: Mapping[str, BatchPolicy], seed: int, st
     return Video(data=content, embed=True, mimetype="video/mp4", html_attributes=attributes)
 
 
-def _film(env_id: str, label: str, policy: BatchPolicy, seed: int, steps: int) -> list[np.ndarray]:
+def _film(
+    make_env: Callable[..., gym.Env[Any, Any]], label: str, policy: BatchPolicy, seed: int, steps: int
+) -> list[np.ndarray]:
     """`steps` frames; after the end of the episode the last frame stands still."""
-    env = gym.make(env_id, render_mode="rgb_array")
+    env = make_env(render_mode="rgb_array")
     try:
         obs, _ = env.reset(seed=seed)
         total, over = 0.0, False
@@ -51,8 +63,9 @@ def _film(env_id: str, label: str, policy: BatchPolicy, seed: int, steps: int) -
 
 
 def _tile(frame: Any, label: str, total: float) -> np.ndarray:
-    tile = Image.new("RGB", (TILE, TILE + CAPTION), "white")
-    tile.paste(Image.fromarray(frame).resize((TILE, TILE)), (0, CAPTION))
+    width = round(TILE * frame.shape[1] / frame.shape[0] / 16) * 16
+    tile = Image.new("RGB", (width, TILE + CAPTION), "white")
+    tile.paste(Image.fromarray(frame).resize((width, TILE)), (0, CAPTION))
     draw = ImageDraw.Draw(tile)
     draw.text((10, 4), label, fill="black", font=ImageFont.load_default(17))
     draw.text((10, 25), f"return so far {total:.0f}", fill="#555555", font=ImageFont.load_default(13))

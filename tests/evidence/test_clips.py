@@ -2,7 +2,10 @@
 
 import base64
 import re
+from functools import partial
+from typing import Any
 
+import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 
@@ -17,14 +20,22 @@ def rest(obs: np.ndarray) -> np.ndarray:
     return np.zeros((len(obs), 1), np.float32)
 
 
-def test_policies_stand_side_by_side_and_move() -> None:
-    video = clips.side_by_side("Pendulum-v1", {"push": push, "rest": rest}, seed=1, steps=12)
-    html = video._repr_html_()
+def film_of(env_id: str, policies: dict[str, Any], **options: Any) -> np.ndarray:
+    html = clips.side_by_side(partial(gym.make, env_id), policies, **options)._repr_html_()
     assert "video/mp4" in html
     encoded = re.search(r"base64,([^\"]+)", html)
     assert encoded
-    film = imageio.imread(base64.b64decode(encoded[1]), extension=".mp4")
+    return imageio.imread(base64.b64decode(encoded[1]), extension=".mp4")
+
+
+def test_policies_stand_side_by_side_and_move() -> None:
+    film = film_of("Pendulum-v1", {"push": push, "rest": rest}, seed=1, steps=12)
     assert film.shape == (12, clips.TILE + clips.CAPTION, 2 * clips.TILE, 3)
     assert np.abs(film[0].astype(int) - film[-1]).max() > 100
     left, right = np.split(film[-1].astype(int), 2, axis=1)
     assert np.abs(left - right).max() > 100
+
+
+def test_wide_pictures_stay_wide_and_steps_can_be_left_out() -> None:
+    film = film_of("CartPole-v1", {"left": lambda obs: np.zeros(len(obs), int)}, seed=1, steps=12, every=3)
+    assert film.shape == (4, clips.TILE + clips.CAPTION, 352, 3)  # 600 by 400, and a multiple of 16
