@@ -7,12 +7,13 @@ import torch
 from torch import Tensor, nn
 
 
-def mlp(sizes: Sequence[int]) -> nn.Sequential:
-    """Linear layers of the given widths with ReLU between them; the output is linear."""
+def mlp(sizes: Sequence[int], layer_norm: bool = False) -> nn.Sequential:
+    """Linear layers of the given widths with ReLU between them, normalised if asked for; the output is linear."""
     layers: list[nn.Module] = []
-    for width_in, width_out in pairwise(sizes):
-        layers += [nn.Linear(width_in, width_out), nn.ReLU(inplace=True)]
-    return nn.Sequential(*layers[:-1])
+    for width_in, width_out in pairwise(sizes[:-1]):
+        norm = [nn.LayerNorm(width_out)] if layer_norm else []
+        layers += [nn.Linear(width_in, width_out), *norm, nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
 class TwinQ(nn.Module):

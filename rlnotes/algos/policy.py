@@ -48,14 +48,16 @@ class Policy(nn.Module):
         hidden: Sequence[int],
         head: Head = "tanh",
         choices: int = 0,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__()
         self.head: Head = head
         self.hidden = tuple(hidden)
         self.choices = choices
+        self.layer_norm = layer_norm
         self.obs_dim, self.action_dim = len(obs_mean), len(action_low)
         outputs = {"tanh": self.action_dim, "gaussian": 2 * self.action_dim, "argmax": choices}[head]
-        self.net = mlp([self.obs_dim, *hidden, outputs])
+        self.net = mlp([self.obs_dim, *hidden, outputs], layer_norm)
         for name, value in {
             "obs_mean": obs_mean,
             "obs_std": obs_std,
@@ -73,6 +75,7 @@ class Policy(nn.Module):
         head: Head = "tanh",
         obs_mean: np.ndarray | None = None,
         obs_std: np.ndarray | None = None,
+        layer_norm: bool = False,
     ) -> "Policy":
         """A new policy for these spaces; without mean and std, observations are used as they are."""
         assert isinstance(observation_space, spaces.Box)
@@ -80,9 +83,9 @@ class Policy(nn.Module):
         mean = np.zeros(width) if obs_mean is None else obs_mean
         std = np.ones(width) if obs_std is None else obs_std
         if isinstance(action_space, spaces.Discrete):
-            return cls(np.zeros(0), np.zeros(0), mean, std, hidden, "argmax", int(action_space.n))
+            return cls(np.zeros(0), np.zeros(0), mean, std, hidden, "argmax", int(action_space.n), layer_norm)
         assert isinstance(action_space, spaces.Box)
-        return cls(action_space.low, action_space.high, mean, std, hidden, head)
+        return cls(action_space.low, action_space.high, mean, std, hidden, head, 0, layer_norm)
 
     def forward(self, obs: Tensor) -> Tensor:
         """The deterministic action in [−1, 1] for standardised observations."""
@@ -113,6 +116,7 @@ class Policy(nn.Module):
             "head": self.head,
             "hidden": json.dumps(self.hidden),
             "choices": str(self.choices),
+            "layer_norm": json.dumps(self.layer_norm),
         }
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         partial.write_bytes(safetensors.torch.save(self.state_dict(), header))
@@ -138,6 +142,7 @@ class Policy(nn.Module):
                 hidden=json.loads(header["hidden"]),
                 head=header["head"],
                 choices=int(header.get("choices", "0")),
+                layer_norm=json.loads(header.get("layer_norm", "false")),
             )
             policy.load_state_dict(weights)
         except (safetensors.SafetensorError, ValueError, KeyError, RuntimeError) as problem:

@@ -12,6 +12,7 @@ from rlnotes.data.rollouts import Episode
 from rlnotes.envs import checks
 from rlnotes.experiments import recipes
 from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial, World, evaluated
+from rlnotes.experiments.racecar import track
 from rlnotes.seeding import reset_seeds
 
 CARTPOLE = World("rlnotes/BulletCartPole-v0")
@@ -24,15 +25,6 @@ def plate(settings: Settings) -> World:
     return World("rlnotes/BalancingPlate-v0", options, success=lambda episode: not episode.terminated)
 
 
-def track(settings: Settings) -> World:
-    return World(recipes.RACECAR, {"start_noise": 1.0}, success=arrived)
-
-
-def arrived(episode: Episode) -> bool:
-    """On the track only the finish pays."""
-    return episode.total_reward > 0
-
-
 # --- the scripted driver and those that drive like people
 
 
@@ -43,9 +35,7 @@ def play_demonstrations(settings: Settings, starts: Sequence[int]) -> list[Episo
 def start_demonstrations(settings: Settings, seed: int) -> Trial:
     def stream() -> Iterator[tuple[int, Metrics]]:
         episodes = play_demonstrations(settings, reset_seeds("evaluate", seed, settings["final_episodes"]))
-        scores = track(settings).scores(episodes)
-        scores["seconds_to_finish"] = float(np.mean([len(e.rewards) / 20 for e in episodes if arrived(e)] or [np.nan]))
-        yield 1, {f"final_{name}": value for name, value in scores.items()}
+        yield 1, {f"final_{name}": value for name, value in track(settings).scores(episodes).items()}
 
     return Trial(None, 1, stream())
 
@@ -111,9 +101,13 @@ def start_plate(settings: Settings, seed: int) -> Trial:
     config = dqn.Config(
         learning_rate=settings["learning_rate"],
         hidden=tuple(settings["hidden"]),
+        capacity=settings["steps"],
+        epsilon_steps=settings["steps"] // 5,
+        update_every=settings["update_every"],
         target_every=settings["target_every"],
     )
-    policy = Policy.for_spaces(env.observation_space, env.action_space, config.hidden)
+    spaces = env.observation_space, env.action_space
+    policy = Policy.for_spaces(*spaces, config.hidden, layer_norm=settings["layer_norm"])
     steps = settings["steps"]
     stream = dqn.train(dqn.Agent(policy, config), env, steps, seed, RENEWALS[settings["renewal"]])
     return Trial(policy, steps, evaluated(policy.act, stream, steps, world, settings))
@@ -125,15 +119,17 @@ PLATE = Experiment(
     settings={
         "learning_rate": 5e-4,
         "hidden": [128, 128],
-        "target_every": 100,
+        "layer_norm": True,
+        "update_every": 4,
+        "target_every": 400,
         "renewal": "on-schedule",
         "joint_velocities": True,
         "time_limit": 1_000,
     },
     budgets={
         "smoke": {"steps": 1_200, "evaluations": 2, "curve_episodes": 1, "final_episodes": 2},
-        "ci": {"steps": 15_000, "evaluations": 3, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"steps": 100_000, "evaluations": 10, "curve_episodes": 10, "final_episodes": 100},
+        "ci": {"steps": 48_000, "evaluations": 4, "curve_episodes": 5, "final_episodes": 20},
+        "full": {"steps": 200_000, "evaluations": 10, "curve_episodes": 5, "final_episodes": 100},
     },
     variants={
         "dqn": {},
@@ -141,8 +137,14 @@ PLATE = Experiment(
         "renewed-every-1000": {"target_every": 1_000},
         "no-joint-velocities": {"joint_velocities": False},
         "no-time-limit": {"time_limit": 1_000_000},
-        "as-in-the-notes": stale_target.FAULT
-        | {"target_every": 1_000, "joint_velocities": False, "time_limit": 1_000_000},
+        "no-layer-norm": {"layer_norm": False},
+        "as-in-the-notes": {
+            **stale_target.FAULT,
+            "target_every": 1_000,
+            "joint_velocities": False,
+            "time_limit": 1_000_000,
+            "layer_norm": False,
+        },
     },
     bars=(
         Bar("DQN holds the ball for 1,000 steps", "dqn", "iqm", ">=", 90.0, "final_success_percent"),

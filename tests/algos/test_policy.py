@@ -16,10 +16,11 @@ from rlnotes.algos.policy import Policy
 from rlnotes.errors import UserError
 
 
-def some_policy(head: str = "tanh") -> Policy:
+def some_policy(head: str = "tanh", layer_norm: bool = False) -> Policy:
     torch.manual_seed(0)
     low, high = np.array([0.0, -3.0]), np.array([1.0, 5.0])
-    return Policy(low, high, np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0]), (8, 8), head)  # type: ignore[arg-type]
+    mean, std = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
+    return Policy(low, high, mean, std, (8, 8), head, layer_norm=layer_norm)  # type: ignore[arg-type]
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=3, max_size=3))
@@ -48,9 +49,9 @@ def test_a_discrete_policy_takes_the_action_with_the_largest_output(tmp_path: Pa
     assert Policy.load(tmp_path / "policy.safetensors", "").act(observations).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("head", ["tanh", "gaussian"])
-def test_a_loaded_policy_acts_as_the_saved_one(tmp_path: Path, head: str) -> None:
-    policy, path = some_policy(head), tmp_path / "a" / "policy.safetensors"
+@pytest.mark.parametrize(("head", "layer_norm"), [("tanh", False), ("gaussian", False), ("tanh", True)])
+def test_a_loaded_policy_acts_as_the_saved_one(tmp_path: Path, head: str, layer_norm: bool) -> None:
+    policy, path = some_policy(head, layer_norm), tmp_path / "a" / "policy.safetensors"
     policy.save(path)
     observations = np.random.default_rng(0).normal(size=(20, 3))
     assert np.array_equal(Policy.load(path, "make it").act(observations), policy.act(observations))
