@@ -129,7 +129,7 @@ PLATE = Experiment(
     budgets={
         "smoke": {"steps": 1_200, "evaluations": 2, "curve_episodes": 1, "final_episodes": 2},
         "ci": {"steps": 48_000, "evaluations": 4, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"steps": 200_000, "evaluations": 10, "curve_episodes": 5, "final_episodes": 100},
+        "full": {"steps": 150_000, "evaluations": 10, "curve_episodes": 5, "final_episodes": 100},
     },
     variants={
         "dqn": {},
