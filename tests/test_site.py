@@ -32,7 +32,7 @@ def is_remote(address: str) -> bool:
 
 
 def test_every_chapter_has_a_page(site: Path) -> None:
-    for name in ("intro", "td3bc", "ledger", "bibliography"):
+    for name in ("intro", "worlds", "td3bc", "ledger", "bibliography"):
         assert (site / "book" / f"{name}.html").exists()
     assert (site / "index.html").exists()
 
@@ -59,9 +59,10 @@ def test_pictures_and_films_are_there(pages: dict[Path, BeautifulSoup]) -> None:
             if not address.startswith("data:") and not (page.parent / unquote(address)).exists():
                 missing.append(f"{page.name} → {address}")
     assert missing == []
-    chapter = next(soup for page, soup in pages.items() if page.name == "td3bc.html")
-    assert len(chapter.find_all("img", src=lambda address: "_images" in str(address))) >= 4
-    assert chapter.find("video")
+    for name in ("worlds", "td3bc"):
+        chapter = next(soup for page, soup in pages.items() if page.name == f"{name}.html")
+        assert len(chapter.find_all("img", src=lambda address: "_images" in str(address))) >= 4
+        assert chapter.find("video")
 
 
 def test_the_pages_need_no_network(pages: dict[Path, BeautifulSoup]) -> None:
