@@ -29,6 +29,7 @@ Diagnostics = dict[str, Tensor]
 class Config:
     discount: float = 0.99
     learning_rate: float = 5e-4
+    anneal: bool = False  # let the learning rate fall on a line, to zero at the last step
     batch_size: int = 128
     hidden: tuple[int, ...] = (128, 128)
     capacity: int = 100_000
@@ -107,6 +108,8 @@ def train(
         obs = env.reset(seed=next(starts))[0] if episode_over else next_obs
         diagnostics: Diagnostics = {}
         if step > config.random_steps and step % config.update_every == 0:
+            if config.anneal:
+                agent.optimiser.param_groups[0]["lr"] = config.learning_rate * (1 - step / steps)
             diagnostics = update(agent, memory.sample(config.batch_size))
         if renew_target(step, episode_over, config):
             agent.target.load_state_dict(policy.net.state_dict())

@@ -100,6 +100,7 @@ def start_plate(settings: Settings, seed: int) -> Trial:
     env = world.make(max_episode_steps=settings["time_limit"])
     config = dqn.Config(
         learning_rate=settings["learning_rate"],
+        anneal=settings["anneal"],
         hidden=tuple(settings["hidden"]),
         capacity=settings["steps"],
         epsilon_steps=settings["steps"] // 5,
@@ -118,6 +119,7 @@ PLATE = Experiment(
     world=plate,
     settings={
         "learning_rate": 5e-4,
+        "anneal": True,
         "hidden": [128, 128],
         "layer_norm": True,
         "update_every": 4,
