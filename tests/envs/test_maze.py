@@ -140,7 +140,7 @@ def test_no_file_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_mujoco_is_imported_only_where_a_maze_is_made_and_says_nothing() -> None:
     code = (
-        "import sys, rlnotes.envs, gymnasium as gym; early = 'mujoco' in sys.modules;"
+        "import sys, rlnotes.envs, rlnotes.data.waypoints, gymnasium as gym; early = 'mujoco' in sys.modules;"
         f"gym.make('{MAZE}'); sys.exit(early or 'mujoco' not in sys.modules or 'pybullet' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
