@@ -27,7 +27,10 @@ def published(moving_goal: bool) -> Any:
     cells: list[list[Any]] = [list(line) for line in WALLS]
     if not moving_goal:
         cells[1][1] = "g"
-    return gym.make("PointMaze_UMaze-v3", maze_map=cells, continuing_task=True, reset_target=moving_goal).unwrapped
+    options: Any = {"maze_map": cells, "continuing_task": True, "reset_target": moving_goal}
+    maze: Any = gym.make("PointMaze_UMaze-v3", **options).unwrapped
+    Path(maze.tmp_xml_file_path).unlink()
+    return maze
 
 
 def pushes(count: int) -> np.ndarray:
