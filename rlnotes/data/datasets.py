@@ -6,16 +6,17 @@ Written whole or not at all; read with plain `minari.load_dataset` or, as episod
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import minari
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
-from rlnotes.data.rollouts import Episode
+from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.errors import UserError
 
 
@@ -31,17 +32,19 @@ def create(
     description: str,
     random_return: float,
     expert_return: float,
+    eval_env: gym.Env | None = None,
 ) -> None:
     """Write `episodes` as a Minari dataset.
 
     The returns of a random and of the expert policy are stored beside the data as Minari's reference
-    scores, so that `minari.get_normalized_score` works.
+    scores, so that `minari.get_normalized_score` works. `eval_env` is where learners are judged, if that is
+    not where the data was collected.
     """
     refuse_existing(dataset_id)
     buffers = [
         EpisodeBuffer(
             id=number,
-            seed=episode.seed,
+            seed=None if episode.seed == NO_SEED else episode.seed,
             observations=episode.observations,
             actions=episode.actions,
             rewards=list(episode.rewards),
@@ -55,7 +58,7 @@ def create(
             dataset_id,
             buffers,
             env=env,
-            eval_env=env,
+            eval_env=eval_env or env,
             algorithm_name=algorithm,
             author="rlnotes",
             author_email="none",
@@ -71,9 +74,13 @@ def refuse_existing(dataset_id: str) -> None:
         raise UserError(f"{path(dataset_id)}: this dataset exists already. Remove the folder to make it again.")
 
 
-def load(dataset_id: str) -> list[Episode]:
-    """All episodes of a local dataset, checked for damage."""
-    remake = f"python -m rlnotes data {dataset_id}"
+def load(dataset_id: str, read: Callable[[Any], np.ndarray] = np.asarray, remake: str | None = None) -> list[Episode]:
+    """All episodes of a local dataset, checked for damage.
+
+    `read` makes rows of numbers of an episode's observations where they are stored otherwise; `remake` is the
+    command that brings the dataset, if not ours.
+    """
+    remake = remake or f"python -m rlnotes data {dataset_id}"
     folder = path(dataset_id)
     if not folder.exists():
         raise UserError(f"{folder}: no such dataset. Make it with: {remake}")
@@ -81,8 +88,8 @@ def load(dataset_id: str) -> list[Episode]:
         dataset = minari.load_dataset(dataset_id)
         episodes = [
             Episode(
-                seed=int(metadata["seed"]) if "seed" in metadata else -1,
-                observations=data.observations,
+                seed=int(metadata["seed"]) if "seed" in metadata else NO_SEED,
+                observations=read(data.observations),
                 actions=data.actions,
                 rewards=data.rewards,
                 terminated=bool(data.terminations[-1]),

@@ -14,6 +14,8 @@ from tqdm import tqdm
 
 BatchPolicy = Callable[[np.ndarray], np.ndarray]
 
+NO_SEED = -1  # of an episode that did not begin with a seeded reset
+
 
 @dataclass(frozen=True)
 class Episode:

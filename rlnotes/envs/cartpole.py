@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode, checked_discrete_action
+from rlnotes.envs.actions import checked_discrete_action
+from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode
 
 FORCE = 50.0
 CART_LIMIT, POLE_LIMIT = 10.0, 0.2095  # metres; radians, which is 12 degrees

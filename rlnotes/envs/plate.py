@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode, checked_discrete_action
+from rlnotes.envs.actions import checked_discrete_action
+from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode
 
 TORQUE = 0.0003  # N·m
 BALL_RADIUS, BALL_MASS = 0.02, 0.0007  # m, kg

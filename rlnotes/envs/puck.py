@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode, checked_box_action
+from rlnotes.envs.actions import checked_box_action
+from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode
 
 TABLE = 1.0  # m from the middle to each of the four rims
 RIM = 0.05  # m, half a rim's thickness

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode, checked_box_action
+from rlnotes.envs.actions import checked_box_action
+from rlnotes.envs.bullet import BulletEnv, Camera, RenderMode
 
 # Ten walls, each from (x, y) to (x, y) in metres.
 WALLS = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import gymnasium as gym
@@ -13,7 +13,7 @@ import rlnotes.envs
 from rlnotes import paths
 from rlnotes.algos import sac
 from rlnotes.algos.policy import Policy
-from rlnotes.data import datasets
+from rlnotes.data import datasets, waypoints
 from rlnotes.data.demonstrators import PurePursuit, keyboard_person
 from rlnotes.data.rollouts import BatchPolicy, Episode, play_together, rollout
 from rlnotes.errors import unknown
@@ -25,22 +25,28 @@ assert rlnotes.envs  # importing it registers the worlds
 RACECAR = "rlnotes/RaceCar-v0"
 RACECAR_CLEAN, RACECAR_DART, RACECAR_KEYBOARD = (f"rlnotes/racecar/{name}-v0" for name in ("clean", "dart", "keyboard"))
 DART_NOISE = 0.15  # deviation of the noise on steering and throttle
+UMAZE = "rlnotes/UMaze-v0"
 
 COLLECTING_SEED = 1_000_000  # far from the seeds of training runs, so the starts are others, too
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """`player` makes whoever plays; a person with a memory is made anew for every episode."""
+    """`player` makes whoever plays; a person with a memory is made anew for every episode.
+
+    Where the data is not one episode from each of many starts, `collect` makes all of it.
+    """
 
     dataset_id: str
     env_id: str
     player: Callable[[], BatchPolicy]
     expert: Callable[[], BatchPolicy]  # whose mean return is stored as the dataset's reference
-    episodes: int
     description: str
+    episodes: int = 0
     env_options: dict[str, Any] = field(default_factory=dict)
     anew: bool = False
+    collect: Callable[[], list[Episode]] | None = None
+    on_demand: bool = False  # takes minutes, so it is made only when asked for by its id
 
     def make_env(self) -> gym.Env:
         return gym.make(self.env_id, **self.env_options)
@@ -129,6 +135,16 @@ RECIPES = {
             env_options={"start_noise": 1.0},
             anew=True,
         ),
+        Recipe(
+            waypoints.MADE_AGAIN,
+            UMAZE,
+            player=waypoints.Waypoints,
+            expert=waypoints.Waypoints,
+            description=f"The controller of {waypoints.PUBLISHED} with its noise, by the published recipe.",
+            env_options={"moving_goal": True},
+            collect=partial(waypoints.collect, progress=waypoints.MADE_AGAIN),
+            on_demand=True,
+        ),
     )
 }
 
@@ -141,16 +157,20 @@ def find(dataset_id: str) -> Recipe:
 
 def make(recipe: Recipe) -> float:
     """Collect and write the dataset; returns the mean return of what was collected."""
-    episodes = recipe.play(reset_seeds("train", COLLECTING_SEED, recipe.episodes))
+    if recipe.collect is None:
+        episodes, eval_env = recipe.play(reset_seeds("train", COLLECTING_SEED, recipe.episodes)), None
+    else:
+        episodes, eval_env = recipe.collect(), gym.make(recipe.env_id)
     mean = float(np.mean([episode.total_reward for episode in episodes]))
     datasets.create(
         recipe.dataset_id,
         recipe.make_env(),
         episodes,
         algorithm="see the description",
-        description=f"{recipe.description} Mean return {mean:.1f} over {recipe.episodes} episodes.",
+        description=f"{recipe.description} Mean return {mean:.1f} over {len(episodes)} episodes.",
         random_return=_random_return(recipe.env_id),
         expert_return=_expert_return(recipe.env_id, recipe.expert),
+        eval_env=eval_env,
     )
     return mean
 
