@@ -117,7 +117,7 @@ class Careless(gym.Env):
     ],
 )
 def test_each_check_can_fail(check: Any, problem: str) -> None:
-    gym.register("tests/Careless-v0", Careless)
+    gym.register("tests/Careless-v0", Careless)  # type: ignore[arg-type]
     try:
         with pytest.raises((AssertionError, UserWarning), match=problem):
             check("tests/Careless-v0")
