@@ -61,6 +61,7 @@ def evaluate(
         policy = recorded_policy(Run(experiment_id, variant, train_seed))
         played = world.play(policy.act, starts, f"{experiment_id} {variant}" if progress else None)
     returns = [round(episode.total_reward, 3) for episode in played]
+    scores = world.scores(played)
     return Evaluation(
         experiment_id,
         variant,
@@ -70,6 +71,6 @@ def evaluate(
         returns,
         mean=round(float(np.mean(returns)), 3),
         iqm=round(stats.iqm(returns), 3),
-        success_rate=None if world.success is None else float(np.mean([world.success(episode) for episode in played])),
-        normalised=None,
+        success_rate=scores["success_percent"] / 100 if "success_percent" in scores else None,
+        normalised=round(scores["normalised"], 3) if "normalised" in scores else None,
     )

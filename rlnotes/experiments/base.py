@@ -25,6 +25,7 @@ class World:
     env_id: str
     options: Mapping[str, Any] = field(default_factory=dict)
     success: Callable[[Episode], bool] | None = None
+    reference: tuple[float, float] | None = None  # the returns whose normalised scores are 0 and 100
 
     def make(self, **more: Any) -> gym.Env:
         return gym.make(self.env_id, **{**self.options, **more})
@@ -36,6 +37,9 @@ class World:
         scores = {"return": float(np.mean([episode.total_reward for episode in episodes]))}
         if self.success is not None:
             scores["success_percent"] = 100 * float(np.mean([self.success(episode) for episode in episodes]))
+        if self.reference is not None:
+            worst, best = self.reference
+            scores["normalised"] = 100 * (scores["return"] - worst) / (best - worst)
         return scores
 
 
