@@ -3,6 +3,8 @@
 - *clean*: the driver itself.
 - *dart*: the driver, while the car executes its action with noise (`action_noise` of the environment) and
   the action without noise is recorded (Laskey et al., 2017): the data shows how to come back to the line.
+- *noisy*: the driver with noise on its actions, recorded as they were executed (`Unsteady`): a critic can learn from
+  it what other actions lead to.
 - *keyboard*: what the driver wants, squeezed through arrow keys (`ArrowKeys`).
 """
 
@@ -62,6 +64,18 @@ class PurePursuit:
         angle = math.atan(WHEELBASE * 2 * math.sin(error) / max(math.hypot(dx, dy), 0.1))
         steering = max(-1.0, min(1.0, -angle))  # positive is to the right
         return steering, self.throttle - self.slowing * min(abs(steering), 0.5)
+
+
+class Unsteady:
+    """A driver whose hands shake: its actions with Gaussian noise, within the car's bounds."""
+
+    def __init__(self, driver: PurePursuit, seed: int, noise: float = 0.3) -> None:
+        self._driver, self._noise = driver, noise
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(self, obs: np.ndarray) -> np.ndarray:
+        shaken = self._driver(obs) + self._noise * self._rng.standard_normal((len(obs), 2))
+        return shaken.clip((-1, 0), (1, 1)).astype(np.float32)
 
 
 class ArrowKeys:

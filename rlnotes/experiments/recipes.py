@@ -14,7 +14,7 @@ from rlnotes import paths
 from rlnotes.algos import sac
 from rlnotes.algos.policy import Policy
 from rlnotes.data import datasets, waypoints
-from rlnotes.data.demonstrators import PurePursuit, keyboard_person
+from rlnotes.data.demonstrators import PurePursuit, Unsteady, keyboard_person
 from rlnotes.data.rollouts import BatchPolicy, Episode, play_together, rollout
 from rlnotes.errors import unknown
 from rlnotes.experiments import td3bc
@@ -23,8 +23,16 @@ from rlnotes.seeding import reset_seeds
 assert rlnotes.envs  # importing it registers the worlds
 
 RACECAR = "rlnotes/RaceCar-v0"
-RACECAR_CLEAN, RACECAR_DART, RACECAR_KEYBOARD = (f"rlnotes/racecar/{name}-v0" for name in ("clean", "dart", "keyboard"))
+RACECAR_CLEAN, RACECAR_DART, RACECAR_KEYBOARD, RACECAR_NOISY = (
+    f"rlnotes/racecar/{name}-v0" for name in ("clean", "dart", "keyboard", "noisy")
+)
+# The notes' conditions, one at a time and all together.
+RACECAR_ONE_START, RACECAR_TWO_STEPS, RACECAR_RADIUS_2, RACECAR_NOTES = (
+    f"rlnotes/racecar/{name}-v0" for name in ("one-start", "two-steps", "radius-2", "notes")
+)
 DART_NOISE = 0.15  # deviation of the noise on steering and throttle
+PERTURBED = {"start_noise": 1.0}
+ONE_START = {"start_noise": 0.02}  # within 2 mm: what is left stands for a person's own variation
 UMAZE = "rlnotes/UMaze-v0"
 
 COLLECTING_SEED = 1_000_000  # far from the seeds of training runs, so the starts are others, too
@@ -80,6 +88,28 @@ def _pendulum_half_trained() -> BatchPolicy:
     return sac.exploring(_recorded("td3bc/pendulum/online-half"), COLLECTING_SEED)
 
 
+def _drives(
+    dataset_id: str,
+    description: str,
+    env_options: dict[str, Any],
+    player: Callable[[], BatchPolicy] = PurePursuit,
+    keys: bool = False,
+    on_demand: bool = False,
+) -> Recipe:
+    """A hundred drives on the track."""
+    return Recipe(
+        dataset_id,
+        RACECAR,
+        player=keyboard_person if keys else player,
+        expert=PurePursuit,
+        episodes=100,
+        description=description,
+        env_options=env_options,
+        anew=keys,
+        on_demand=on_demand,
+    )
+
+
 RECIPES = {
     recipe.dataset_id: recipe
     for recipe in (
@@ -107,33 +137,40 @@ RECIPES = {
             episodes=500,
             description="Uniformly random actions.",
         ),
-        Recipe(
-            RACECAR_CLEAN,
-            RACECAR,
-            player=PurePursuit,
-            expert=PurePursuit,
-            episodes=100,
-            description="The scripted driver without noise.",
-            env_options={"start_noise": 1.0},
-        ),
-        Recipe(
+        _drives(RACECAR_CLEAN, "The scripted driver without noise.", PERTURBED),
+        _drives(
             RACECAR_DART,
-            RACECAR,
-            player=PurePursuit,
-            expert=PurePursuit,
-            episodes=100,
-            description="The scripted driver; the car executes its action with noise, the clean action is recorded.",
-            env_options={"start_noise": 1.0, "action_noise": DART_NOISE},
+            "The scripted driver; the car executes its action with noise, the clean action is recorded.",
+            {**PERTURBED, "action_noise": DART_NOISE},
         ),
-        Recipe(
-            RACECAR_KEYBOARD,
-            RACECAR,
-            player=keyboard_person,
-            expert=PurePursuit,
-            episodes=100,
-            description="The scripted driver through arrow keys: notched, held and late.",
-            env_options={"start_noise": 1.0},
-            anew=True,
+        _drives(
+            RACECAR_KEYBOARD, "The scripted driver through arrow keys: notched, held and late.", PERTURBED, keys=True
+        ),
+        _drives(
+            RACECAR_NOISY,
+            "The scripted driver with noise on its actions, which are recorded as they were executed.",
+            PERTURBED,
+            player=lambda: Unsteady(PurePursuit(), COLLECTING_SEED),
+        ),
+        _drives(RACECAR_ONE_START, "The scripted driver, always from the same start.", ONE_START, on_demand=True),
+        _drives(
+            RACECAR_TWO_STEPS,
+            "The scripted driver in a car that takes two physics steps for each action.",
+            {**PERTURBED, "physics_steps": 2},
+            on_demand=True,
+        ),
+        _drives(
+            RACECAR_RADIUS_2,
+            "The scripted driver, with the finish at two metres.",
+            {**PERTURBED, "finish_radius": 2.0},
+            on_demand=True,
+        ),
+        _drives(
+            RACECAR_NOTES,
+            "As in the notes: arrow keys, one start, two physics steps for each action, the finish at two metres.",
+            {**ONE_START, "physics_steps": 2, "finish_radius": 2.0},
+            keys=True,
+            on_demand=True,
         ),
         Recipe(
             waypoints.MADE_AGAIN,

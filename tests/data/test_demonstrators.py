@@ -10,6 +10,7 @@ from rlnotes.data.demonstrators import (
     THROTTLE_NOTCH,
     ArrowKeys,
     PurePursuit,
+    Unsteady,
     keyboard_person,
     racing_line,
 )
@@ -75,3 +76,14 @@ def test_the_same_observation_can_lead_to_different_keys() -> None:
     start = np.array([[0.5, 0.5, 0, 0, np.pi / 2, 0, 0, 0, 0]], np.float32)
     person = ArrowKeys(PurePursuit(), delay=0, pause=1)
     assert not np.array_equal(person(start), person(start))
+
+
+def test_unsteady_hands_shake_around_what_the_driver_wants_and_stay_in_bounds() -> None:
+    obs = np.tile(gym.make("rlnotes/RaceCar-v0").reset(seed=0)[0], (4_000, 1))
+    actions = Unsteady(PurePursuit(), seed=0, noise=0.1)(obs)
+    assert actions.mean(0) == pytest.approx(PurePursuit()(obs[:1])[0], abs=0.01)
+    assert actions.std(0) == pytest.approx([0.1, 0.1], abs=0.02)
+    wild = Unsteady(PurePursuit(), seed=0, noise=9.0)(obs)
+    assert (wild.min(0) == [-1, 0]).all()
+    assert (wild.max(0) == [1, 1]).all()
+    assert np.array_equal(actions, Unsteady(PurePursuit(), seed=0, noise=0.1)(obs))
