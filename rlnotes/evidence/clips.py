@@ -43,20 +43,20 @@ def side_by_side(
 def _film(
     make_env: Callable[..., gym.Env[Any, Any]], label: str, policy: BatchPolicy, seed: int, steps: int
 ) -> list[np.ndarray]:
-    """`steps` frames; after the end of the episode the last frame stands still."""
+    """`steps` frames; after the end of the episode its last picture stands still."""
     env = make_env(render_mode="rgb_array")
     try:
         obs, _ = env.reset(seed=seed)
         total, over = 0.0, False
+        frame = _tile(env.render(), label, total)
         frames: list[np.ndarray] = []
         for _ in range(steps):
-            if over:
-                frames.append(frames[-1])
-                continue
-            frames.append(_tile(env.render(), label, total))
-            obs, reward, terminated, truncated, _ = env.step(policy(obs[None])[0])
-            total += float(reward)
-            over = terminated or truncated
+            frames.append(frame)
+            if not over:
+                obs, reward, terminated, truncated, _ = env.step(policy(obs[None])[0])
+                total += float(reward)
+                over = terminated or truncated
+                frame = _tile(env.render(), label, total)
     finally:
         env.close()
     return frames

@@ -82,9 +82,9 @@ def track(ax: Axes) -> None:
     """The race car's track from above: walls, start and finish."""
     for (x0, y0), (x1, y1) in racecar.WALLS:
         ax.plot((x0, x1), (y0, y1), color="#8c8c96", linewidth=4, solid_capstyle="projecting", zorder=1)
-    ax.plot(*racecar.START, ">", color="black", markersize=7, zorder=4)
+    ax.plot(*racecar.START, "^", color="black", markersize=7, zorder=4)
     ax.add_patch(Circle(racecar.FINISH, 1.0, color="#009E73", alpha=0.15, linewidth=0))
-    ax.annotate("start", racecar.START, (0.55, 0.9), ha="center", fontsize="small")
+    ax.annotate("start", racecar.START, (0.75, 0.35), fontsize="small")
     ax.annotate("finish", racecar.FINISH, ha="center", va="center", fontsize="small")
     ax.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     ax.grid(visible=False)
