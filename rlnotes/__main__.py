@@ -167,6 +167,8 @@ def evaluate(options: argparse.Namespace) -> int:
             f"{result.id} {result.variant}, training seed {result.train_seed}: "
             f"{result.episodes} episodes, mean {result.mean:.1f}, IQM {result.iqm:.1f}, "
             f"worst {min(result.returns):.1f}, best {max(result.returns):.1f}"
+            + (f", {result.success_rate:.0%} succeeded" if result.success_rate is not None else "")
+            + (f", normalised {result.normalised:.1f}" if result.normalised is not None else "")
         )
     return 0
 

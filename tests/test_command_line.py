@@ -47,6 +47,13 @@ def test_evaluate_prints_one_object_with_the_agreed_keys() -> None:
     assert result["success_rate"] is None
 
 
+@pytest.mark.parametrize("variant", ["clean", "keyboard"])
+def test_evaluate_plays_what_is_scripted_and_counts_arrivals(variant: str) -> None:
+    result = json.loads(rlnotes("evaluate", "racecar/demos", "--variant", variant, "--episodes", "2", "--json").stdout)
+    assert result["returns"] == [3.0, 3.0]
+    assert result["success_rate"] == 1.0
+
+
 def test_evaluate_takes_the_seed_and_the_policy_it_is_given() -> None:
     first, again, other_start, other_policy = (
         json.loads(rlnotes("evaluate", "td3bc/pendulum", "--episodes", "2", "--json", *more).stdout)["returns"]
