@@ -1,6 +1,7 @@
 """Show the package's own source in a chapter, so that the page cannot differ from what runs."""
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,6 @@ def show(*functions: Callable[..., Any] | type) -> Markdown:
     parts = []
     for function in functions:
         # Jupyter Book highlights a fenced block like its own code cells.
-        code = inspect.getsource(inspect.unwrap(function)).rstrip()
+        code = textwrap.dedent(inspect.getsource(inspect.unwrap(function))).rstrip()
         parts.append(f"`{function.__module__}.{function.__qualname__}`\n\n```python\n{code}\n```")
     return Markdown("\n\n".join(parts))
