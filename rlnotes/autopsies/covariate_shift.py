@@ -1,10 +1,10 @@
-"""Why the car turned left into the wall (`td3bc/racecar`).
+"""A suspect in the case of the car that turned left into the wall (`td3bc/racecar`); no verdict is recorded yet.
 
 Symptom: the imitation loss is tiny and the car crashes.
-Cause: the demonstrations show one narrow line. The first small error leads off it, to states for which the
-data says nothing, where the next error is larger.
+Suspicion: the demonstrations show one narrow line. The first small error leads off it, to states for which
+the data says nothing, where the next error is larger.
 Diagnostic: along a drive, the distance of each state to the nearest demonstrated one. Demonstrations lie
-close to each other; an imitator that leaves them does so before it hits the wall.
+close to each other; if the suspicion is right, an imitator leaves them before it hits the wall.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Why DQN learnt nothing about the plate (`bullet/plate`).
 
-Symptom: the loss is small, the ball falls as soon as with random play, and nothing ever changes.
+Symptom: the loss is small, the ball falls no later than with random play, and nothing ever changes.
 Cause: the target network is renewed only if the step counter is a multiple of 1,000 at the very step at
 which an episode ends, so perhaps once in a thousand episodes. Between two renewals Q can learn one
 Bellman backup and no more: with a reward of 1 per step, k renewals let it see k + 1 steps ahead.

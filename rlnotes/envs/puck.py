@@ -56,8 +56,8 @@ class PuckEnv(BulletEnv):
         for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             half = (RIM if x else TABLE + 2 * RIM, RIM if y else TABLE + 2 * RIM, RIM)
             self._box(((TABLE + RIM) * x, (TABLE + RIM) * y, RIM), half, (0.5, 0.5, 0.55, 1))
-        # The puck is a sphere to the physics: where a flat body touches the ice, PyBullet keeps contact points
-        # that survive `restoreState`, and the same seed no longer gives the same bits.
+        # The puck is a sphere to the physics: with a cylinder or a box on the ice, the same seed no longer gives the
+        # same bits after `restoreState`.
         shape = physics.createCollisionShape(physics.GEOM_SPHERE, radius=RADIUS)
         self._puck = physics.createMultiBody(MASS, shape, self._disc((0.8, 0.25, 0.1, 1), 0.06), (0, 0, RADIUS))
         for body in (ice, self._puck):

@@ -1,7 +1,7 @@
-"""Chapter "Offline RL with TD3+BC": the race car, and why it never learnt in the notes.
+"""Chapter "Offline RL with TD3+BC": the race car, which never learnt in the notes.
 
-Clean and keyboard demonstrations reproduce the failure; each remedy of the notes is tried alone; then what the
-demonstrations cover is changed, one thing at a time.
+Being built: not in the registry, and nothing of it is recorded yet. The learners, the notes' remedies as settings,
+and the distance to the demonstrations are here; which variants tell the causes apart is still open.
 """
 
 from collections.abc import Callable, Iterator, Sequence

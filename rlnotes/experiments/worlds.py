@@ -227,8 +227,8 @@ CUSTOM_SB3 = Experiment(
         "full": {"steps": 8_000, "evaluations": 8, "curve_episodes": 20, "final_episodes": 100},
     },
     variants={"sb3-sac": {}},
-    # Chance earns about −94 and the rule about −9: nine tenths of the way.
-    bars=(Bar("Stable-Baselines3 learns the puck, the world unchanged", "sb3-sac", "iqm", ">=", -18.0),),
+    # Chance earns about −87 and the rule about −9: nine tenths of the way.
+    bars=(Bar("Stable-Baselines3 learns the puck, the world unchanged", "sb3-sac", "iqm", ">=", -17.0),),
     start=start_sb3,
     seeds=5,
 )
