@@ -21,7 +21,17 @@ from rlnotes.evidence.records import Row, Run
 from rlnotes.experiments import registry
 from rlnotes.experiments.base import Trial
 
-PACKAGES = ("torch", "gymnasium", "numpy", "minari", "scipy", "pybullet", "stable-baselines3")
+PACKAGES = (
+    "torch",
+    "gymnasium",
+    "gymnasium-robotics",
+    "numpy",
+    "minari",
+    "scipy",
+    "pybullet",
+    "mujoco",
+    "stable-baselines3",
+)
 
 
 def run(run: Run, logdir: Path | None = None, replace: bool = False, progress: bool = True) -> records.Record:

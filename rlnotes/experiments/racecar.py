@@ -80,7 +80,13 @@ def start(settings: Settings, seed: int) -> Trial:
     if settings["learner"] == "bc":
         stream = _bc(imitator, shown, settings, world, seed)
     else:
-        config = td3_bc.Config(learning_rate=settings["learning_rate"], hidden=hidden, alpha=settings["alpha"])
+        config = td3_bc.Config(
+            alpha=settings["alpha"],
+            discount=settings["discount"],
+            learning_rate=settings["learning_rate"],
+            hidden=hidden,
+            layer_norm=settings["layer_norm"],
+        )
         first = settings["bc_epochs_first"] * len(data) // imitator.config.batch_size
         stream = _td3_bc(imitator, config, data, first, updates)
         updates += first
@@ -136,6 +142,8 @@ RACECAR = Experiment(
         "bc_epochs_first": 0,
         "dagger_rounds": 0,
         "alpha": 2.5,
+        "discount": 0.99,
+        "layer_norm": False,
         "learning_rate": 3e-4,
         "hidden": [128, 128],
     },

@@ -1,7 +1,7 @@
 """Every experiment that can be run, found by its ledger id."""
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import ledger, td3bc, worlds
+from rlnotes.experiments import ledger, td3bc, umaze, worlds
 from rlnotes.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -9,6 +9,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         td3bc.PENDULUM,
         td3bc.PENDULUM_NO_BC,
+        umaze.UMAZE,
         worlds.DEMONSTRATIONS,
         worlds.BULLET_CARTPOLE,
         worlds.PLATE,
