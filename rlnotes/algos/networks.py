@@ -19,10 +19,10 @@ def mlp(sizes: Sequence[int], layer_norm: bool = False) -> nn.Sequential:
 class TwinQ(nn.Module):
     """Two independent critics Q1(s, a), Q2(s, a); the smaller of the two curbs overestimation."""
 
-    def __init__(self, obs_dim: int, action_dim: int, hidden: Sequence[int], layer_norm: bool = False) -> None:
+    def __init__(self, obs_dim: int, action_dim: int, hidden: Sequence[int]) -> None:
         super().__init__()
-        self.q1 = mlp([obs_dim + action_dim, *hidden, 1], layer_norm)
-        self.q2 = mlp([obs_dim + action_dim, *hidden, 1], layer_norm)
+        self.q1 = mlp([obs_dim + action_dim, *hidden, 1])
+        self.q2 = mlp([obs_dim + action_dim, *hidden, 1])
 
     def forward(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         pair = torch.cat([obs, action], dim=-1)

@@ -38,7 +38,6 @@ class Config:
     learning_rate: float = 3e-4
     batch_size: int = 256
     hidden: tuple[int, ...] = (256, 256)
-    layer_norm: bool = False  # in the critics: bounds what they promise for actions nobody has shown
 
 
 class Agent:
@@ -47,7 +46,7 @@ class Agent:
     def __init__(self, policy: Policy, config: Config) -> None:
         self.config = config
         self.policy = policy
-        self.critic = TwinQ(policy.obs_dim, policy.action_dim, config.hidden, config.layer_norm)
+        self.critic = TwinQ(policy.obs_dim, policy.action_dim, config.hidden)
         self.target_policy = copy.deepcopy(self.policy)
         self.target_critic = copy.deepcopy(self.critic)
         self.policy_optimiser = adam(self.policy.net.parameters(), config.learning_rate)

@@ -1,7 +1,7 @@
 """Every experiment that can be run, found by its ledger id."""
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import ledger, td3bc, umaze, worlds
+from rlnotes.experiments import ledger, racecar, td3bc, umaze, worlds
 from rlnotes.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -11,6 +11,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         td3bc.PENDULUM_NO_BC,
         umaze.UMAZE,
         worlds.DEMONSTRATIONS,
+        racecar.RACECAR,
         worlds.BULLET_CARTPOLE,
         worlds.PLATE,
         worlds.CUSTOM_GYM,
