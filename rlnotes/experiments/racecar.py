@@ -179,14 +179,14 @@ RACECAR = Experiment(
         "step_reward": 0.0,
         "bc_epochs_first": 0,
         "dagger_rounds": 0,
-        "alpha": 0.1,
+        "alpha": 0.2,
         "learning_rate": 3e-4,
         "hidden": [128, 128],
     },
     budgets={
         "smoke": {"updates": 40, "evaluations": 2, "curve_episodes": 1, "final_episodes": 2},
         "ci": {"updates": 4_000, "evaluations": 2, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"updates": 10_000, "evaluations": 4, "curve_episodes": 10, "final_episodes": 100},
+        "full": {"updates": 15_000, "evaluations": 5, "curve_episodes": 10, "final_episodes": 100},
     },
     variants={"noisy": {}, "bc-noisy": BC, **REPRODUCTION, **ONE_REMEDY, **CRITIC, **IMITATION},
     bars=(

@@ -26,9 +26,10 @@ class Maze(World):
     reference: tuple[float, float] | None = (13.49, 218.70)  # random play and the noise-free controller, as published
 
     def scores(self, episodes: Sequence[Episode]) -> Metrics:
+        afterwards = [share for episode in episodes if not np.isnan(share := stays(episode))]
         return super().scores(episodes) | {
             "steps_to_goal": float(np.mean([steps_to_goal(episode) for episode in episodes])),
-            "stays_percent": 100 * float(np.nanmean([stays(episode) for episode in episodes])),
+            "stays_percent": 100 * float(np.mean(afterwards)) if afterwards else np.nan,
         }
 
 
