@@ -58,11 +58,12 @@ def evaluated(
     steps: int,
     world: World,
     settings: Settings,
-    diagnose: Callable[[], Metrics] = dict,
+    diagnose: Callable[[Sequence[Episode]], Metrics] = lambda episodes: {},
 ) -> Iterator[tuple[int, Metrics]]:
     """A learner's stream, with evaluations at equal distances and a longer one at the end.
 
-    Every training seed meets the same evaluation starts. `diagnose` adds what else is worth knowing then.
+    Every training seed meets the same evaluation starts. `diagnose` adds what else is worth knowing about
+    the episodes played along the way.
     """
     count = settings["evaluations"]
     milestones = {round(steps * part / count) for part in range(1, count + 1)}
@@ -70,8 +71,8 @@ def evaluated(
         metrics: Metrics = {}
         if step in milestones:
             metrics = {name: float(value) for name, value in diagnostics.items()}
-            metrics |= world.scores(world.play(policy, reset_seeds("evaluate", 0, settings["curve_episodes"])))
-            metrics |= diagnose()
+            episodes = world.play(policy, reset_seeds("evaluate", 0, settings["curve_episodes"]))
+            metrics |= world.scores(episodes) | diagnose(episodes)
         if step == steps:
             final = world.scores(world.play(policy, reset_seeds("evaluate", 0, settings["final_episodes"])))
             metrics |= {f"final_{name}": value for name, value in final.items()}

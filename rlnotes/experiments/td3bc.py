@@ -5,7 +5,7 @@ change one setting, and SAC with and without the same BC term. The two `online` 
 policies that the datasets are collected with.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from rlnotes.algos.policy import Policy
 from rlnotes.autopsies import extrapolation
 from rlnotes.autopsies.time_limits import truncation_as_termination
 from rlnotes.data import datasets
+from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
 from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial, World, evaluated
 from rlnotes.seeding import reset_seeds
@@ -101,7 +102,7 @@ def _start_offline(settings: Settings) -> Trial:
 
 
 def _trial(agent: Any, stream: Iterator[Any], steps: int, settings: Settings) -> Trial:
-    def diagnose() -> Metrics:
+    def diagnose(episodes: Sequence[Episode]) -> Metrics:
         if not hasattr(agent, "critic"):
             return {}
         starts = reset_seeds("evaluate", 0, settings["curve_episodes"])
