@@ -1,4 +1,9 @@
-"""Chapter "Offline RL with TD3+BC": a public dataset, the U maze of D4RL."""
+"""Chapter "Offline RL with TD3+BC": a public dataset, the U maze of D4RL.
+
+The data never shows a ball that stays at its goal. Two changes to the published recipe, each alone and both
+together: hindsight relabelling, which tells the critic about goals reached, and a larger α, which lets the
+critic speak.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -68,34 +73,43 @@ def start(settings: Settings, seed: int) -> Trial:
     return Trial(policy, updates, evaluated(policy.act, stream, updates, world, settings))
 
 
+PUBLISHED: Settings = {"alpha": 2.5, "relabelled": 0.0}
+
 UMAZE = Experiment(
     id="td3bc/umaze",
     world=lambda settings: Maze(),
     settings={
         "learner": "td3_bc",
-        "relabelled": 0.0,
-        "alpha": 10.0,
+        "relabelled": 0.5,
+        "alpha": 40.0,
         "learning_rate": 3e-4,
         "hidden": [128, 128],
     },
     budgets={
         "smoke": {"updates": 40, "evaluations": 2, "curve_episodes": 2, "final_episodes": 2},
         "ci": {"updates": 2_000, "evaluations": 2, "curve_episodes": 10, "final_episodes": 20},
-        "full": {"updates": 30_000, "evaluations": 6, "curve_episodes": 30, "final_episodes": 100},
+        "full": {"updates": 20_000, "evaluations": 5, "curve_episodes": 30, "final_episodes": 100},
     },
     variants={
-        "alpha-10": {},
-        "alpha-2.5": {"alpha": 2.5},
-        "alpha-10-relabelled": {"relabelled": 0.5},
-        "alpha-2.5-relabelled": {"alpha": 2.5, "relabelled": 0.5},
-        "bc": {"learner": "bc"},
-        "bc-relabelled": {"learner": "bc", "relabelled": 0.5},
+        "relabelled-alpha-40": {},
+        "published": PUBLISHED,
+        "relabelled": {"alpha": 2.5},
+        "alpha-40": {"relabelled": 0.0},
+        "bc": {"learner": "bc", "relabelled": 0.0},
+        "bc-relabelled": {"learner": "bc"},
+        "2000-updates": PUBLISHED | {"updates": 2_000},
     },
     bars=(
-        Bar("TD3+BC with α = 10 learns the U maze", "alpha-10", "iqm", ">=", 72.0, "final_normalised"),
-        Bar("it does so with half the goals relabelled", "alpha-10-relabelled", "iqm", ">=", 72.0, "final_normalised"),
+        Bar(
+            "relabelled and with α = 40, TD3+BC learns the U maze",
+            "relabelled-alpha-40",
+            "iqm",
+            ">=",
+            72.0,
+            "final_normalised",
+        ),
     ),
     start=start,
-    seeds=5,
-    seeds_of={"bc-relabelled": 3},
+    seeds=3,
+    seeds_of={"relabelled-alpha-40": 5},
 )
