@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--json", action="store_true", help="print one JSON object")
 
     add = command("data", data, "Make the book's Minari datasets from the recorded policies.")
-    add.add_argument("id", nargs="*", help="dataset ids (default: all that are missing and do not take minutes)")
+    add.add_argument("id", nargs="*", help="dataset ids (default: all that are missing and that a chapter reads)")
     add.add_argument("--json", action="store_true", help="print the state of each dataset")
 
     add = command("drive", drive, "Drive the race car with the arrow keys and keep the episodes as a Minari dataset.")
@@ -178,8 +178,8 @@ def data(options: argparse.Namespace) -> int:
     from rlnotes.experiments import recipes
 
     state = {}
-    quick = [name for name, recipe in recipes.RECIPES.items() if not recipe.on_demand]
-    for recipe in [recipes.find(name) for name in options.id or quick]:
+    read = [name for name, recipe in recipes.RECIPES.items() if not recipe.on_demand]
+    for recipe in [recipes.find(name) for name in options.id or read]:
         there = datasets.path(recipe.dataset_id).exists()
         if there:
             datasets.load(recipe.dataset_id)  # raises if damaged

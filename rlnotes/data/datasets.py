@@ -15,6 +15,7 @@ import gymnasium as gym
 import minari
 import numpy as np
 from minari.data_collector import EpisodeBuffer
+from tqdm import tqdm
 
 from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.errors import UserError
@@ -86,6 +87,8 @@ def load(dataset_id: str, read: Callable[[Any], np.ndarray] = np.asarray, remake
         raise UserError(f"{folder}: no such dataset. Make it with: {remake}")
     try:
         dataset = minari.load_dataset(dataset_id)
+        metadata_of_all = dataset.storage.get_episode_metadata(dataset.episode_indices)
+        stored = zip(dataset.iterate_episodes(), metadata_of_all, strict=True)
         episodes = [
             Episode(
                 seed=int(metadata["seed"]) if "seed" in metadata else NO_SEED,
@@ -95,9 +98,7 @@ def load(dataset_id: str, read: Callable[[Any], np.ndarray] = np.asarray, remake
                 terminated=bool(data.terminations[-1]),
                 truncated=bool(data.truncations[-1]),
             )
-            for data, metadata in zip(
-                dataset.iterate_episodes(), dataset.storage.get_episode_metadata(dataset.episode_indices), strict=True
-            )
+            for data, metadata in tqdm(stored, f"reading {dataset_id}", dataset.total_episodes, unit="episode", delay=3)
         ]
         steps = sum(len(episode.rewards) for episode in episodes)
         if steps != dataset.total_steps:

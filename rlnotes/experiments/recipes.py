@@ -54,7 +54,7 @@ class Recipe:
     env_options: dict[str, Any] = field(default_factory=dict)
     anew: bool = False
     collect: Callable[[], list[Episode]] | None = None
-    on_demand: bool = False  # takes minutes, so it is made only when asked for by its id
+    on_demand: bool = False  # no chapter reads it, only its records do, so it is made when asked for by its id
 
     def make_env(self) -> gym.Env:
         return gym.make(self.env_id, **self.env_options)
@@ -180,7 +180,6 @@ RECIPES = {
             description=f"The controller of {waypoints.PUBLISHED} with its noise, by the published recipe.",
             env_options={"moving_goal": True},
             collect=partial(waypoints.collect, progress=waypoints.MADE_AGAIN),
-            on_demand=True,
         ),
     )
 }

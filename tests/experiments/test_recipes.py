@@ -29,7 +29,7 @@ def test_the_maze_is_collected_in_one_condition_and_judged_in_another(
     assert (dataset.storage.metadata["ref_min_score"], dataset.storage.metadata["ref_max_score"]) == (15.0, 215.0)
 
 
-def test_what_takes_minutes_is_made_only_by_name(
+def test_what_no_chapter_reads_is_made_only_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made: list[str] = []
@@ -44,6 +44,6 @@ def test_what_takes_minutes_is_made_only_by_name(
     assert set(recipes.RECIPES) - set(made) == {
         recipe.dataset_id for recipe in recipes.RECIPES.values() if recipe.on_demand
     }
-    assert waypoints.MADE_AGAIN not in made
-    assert main(["data", waypoints.MADE_AGAIN]) == 0
-    assert made[-1] == waypoints.MADE_AGAIN
+    assert recipes.RACECAR_NOTES not in made
+    assert main(["data", recipes.RACECAR_NOTES]) == 0
+    assert made[-1] == recipes.RACECAR_NOTES
