@@ -1,10 +1,13 @@
-"""A suspect in the case of the car that turned left into the wall (`td3bc/racecar`); no verdict is recorded yet.
+"""Where a drive leaves its demonstrations: the car that turned left into the wall (`td3bc/racecar`).
 
-Symptom: the imitation loss is tiny and the car crashes.
+Symptom: the imitation loss is small and the car crashes.
 Suspicion: the demonstrations show one narrow line. The first small error leads off it, to states for which
 the data says nothing, where the next error is larger.
 Diagnostic: along a drive, the distance of each state to the nearest demonstrated one. Demonstrations lie
-close to each other; if the suspicion is right, an imitator leaves them before it hits the wall.
+close to each other; it fires where a drive goes much farther from them than that.
+Verdict: it fires on TD3+BC, and the suspicion is still wrong there. Plain imitation of the same drives stays close
+and arrives; it is the critic that sends the car away, with values it invented for actions nobody has shown. Imitation
+itself leaves the data only when there are very few drives.
 """
 
 from collections.abc import Sequence
