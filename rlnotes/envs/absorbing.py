@@ -11,9 +11,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
 
 
-class Absorbing(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
+class Absorbing(gym.Wrapper[np.ndarray, Any, np.ndarray, Any], RecordConstructorArgs):
     """After the end, observations are zeros with a one behind them, rewards are 0, and actions do nothing.
 
     Every episode is truncated after `horizon` steps and never terminated. The flag behind the observation is 0
@@ -21,13 +22,14 @@ class Absorbing(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
     """
 
     def __init__(self, env: gym.Env[Any, Any], horizon: int) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, horizon=horizon)
+        gym.Wrapper.__init__(self, env)
         space = env.observation_space
         assert isinstance(space, spaces.Box)
         assert len(space.shape) == 1
         self.horizon = horizon
         low, high = np.minimum(space.low, 0), np.maximum(space.high, 0)
-        self.observation_space = spaces.Box(np.append(low, 0), np.append(high, 1), dtype=np.float32)
+        self.observation_space = spaces.Box(np.append(low, 0).astype(np.float32), np.append(high, 1).astype(np.float32))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
