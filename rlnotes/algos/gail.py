@@ -147,8 +147,8 @@ def train(
             may_end_early = False
             warnings.warn(
                 f"Episodes end early, and the reward '{agent.config.reward}' is paid per step: the learner can earn"
-                " by ending sooner or later than the demonstrations. See 'The end of an episode' in the chapter on"
-                " GAIL, wrap the world in envs.absorbing.Absorbing, or say ends_early=True.",
+                " by ending sooner or later than the demonstrations. Wrap the world in envs.absorbing.Absorbing, where"
+                " this is explained, or say ends_early=True.",
                 stacklevel=2,
             )
         diagnostics = update_discriminator(agent, expert, played_features(agent, rollout).flatten(0, 1))

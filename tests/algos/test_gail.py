@@ -109,7 +109,7 @@ def test_where_no_episode_ends_early_every_reward_teaches_to_copy(reward: Any) -
 
 
 def test_an_episode_that_ends_early_is_warned_about_once_unless_meant() -> None:
-    with pytest.warns(UserWarning, match="The end of an episode") as caught:
+    with pytest.warns(UserWarning, match="Wrap the world in envs.absorbing") as caught:
         list(gail.train(agent(), envs(ends=True), *TO_THE_LEFT, steps=200, seed=0))
     assert len(caught) == 1
     with warnings.catch_warnings():
