@@ -7,7 +7,7 @@ Diagnostic: along a drive, the distance of each state to the nearest demonstrate
 close to each other; it fires where a drive goes much farther from them than that.
 Verdict: it fires on TD3+BC, and the suspicion is still wrong there. Plain imitation of the same drives stays close
 and arrives; it is the critic that sends the car away, with values it invented for actions nobody has shown. Imitation
-itself leaves the data only when there are very few drives.
+of very few drives does fail by itself, but there the diagnostic is silent: such drives are far apart themselves.
 """
 
 from collections.abc import Sequence
