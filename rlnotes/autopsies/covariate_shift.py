@@ -1,6 +1,6 @@
 """Where a drive leaves its demonstrations: the car that turned left into the wall (`td3bc/racecar`).
 
-Symptom: the imitation loss is small and the car crashes.
+Symptom: the car learns from drives that all arrive, and crashes at once.
 Suspicion: the demonstrations show one narrow line. The first small error leads off it, to states for which
 the data says nothing, where the next error is larger.
 Diagnostic: along a drive, the distance of each state to the nearest demonstrated one. Demonstrations lie
