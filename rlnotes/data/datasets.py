@@ -20,6 +20,8 @@ from tqdm import tqdm
 from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.errors import UserError
 
+LARGE = 5_000  # episodes: reading them takes long enough for a progress bar
+
 
 def path(dataset_id: str) -> Path:
     return Path(os.environ["MINARI_DATASETS_PATH"]) / dataset_id
@@ -88,6 +90,7 @@ def load(dataset_id: str, read: Callable[[Any], np.ndarray] = np.asarray, remake
     try:
         dataset = minari.load_dataset(dataset_id)
         metadata_of_all = dataset.storage.get_episode_metadata(dataset.episode_indices)
+        count = dataset.total_episodes
         stored = zip(dataset.iterate_episodes(), metadata_of_all, strict=True)
         episodes = [
             Episode(
@@ -98,7 +101,7 @@ def load(dataset_id: str, read: Callable[[Any], np.ndarray] = np.asarray, remake
                 terminated=bool(data.terminations[-1]),
                 truncated=bool(data.truncations[-1]),
             )
-            for data, metadata in tqdm(stored, f"reading {dataset_id}", dataset.total_episodes, unit="episode", delay=3)
+            for data, metadata in tqdm(stored, f"reading {dataset_id}", count, unit="episode", disable=count < LARGE)
         ]
         steps = sum(len(episode.rewards) for episode in episodes)
         if steps != dataset.total_steps:
