@@ -143,12 +143,14 @@ REPRODUCTION: dict[str, Settings] = {
 # Each is `keyboard` with one remedy of the notes.
 ONE_REMEDY = {name: KEYBOARD | PUBLISHED_ALPHA | remedy for name, remedy in REMEDIES.items()}
 # What the critic has to do with it: its weight, and whether the data shows it more than one action per state.
+# (`dart` differs from `noisy` in the strength of the noise, too.)
 CRITIC: dict[str, Settings] = {
     "clean-small-alpha": CLEAN,
     "dart": DART,
     "noisy-published-alpha": PUBLISHED_ALPHA,
 }
-# No critic at all: what the demonstrations have to do with it. The last ones are `bc-clean` with one change each.
+# No critic at all: what the demonstrations have to do with it. From `bc-dart` to `bc-2-drives` each is `bc-clean` with one
+# change, the last two are `bc-2-drives` with one more.
 IMITATION: dict[str, Settings] = {
     "bc-notes": AS_IN_THE_NOTES | BC,
     "bc-notes-standardised": AS_IN_THE_NOTES | BC | {"states": "standardised"},
