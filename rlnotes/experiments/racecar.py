@@ -149,8 +149,8 @@ CRITIC: dict[str, Settings] = {
     "dart": DART,
     "noisy-published-alpha": PUBLISHED_ALPHA,
 }
-# No critic at all: what the demonstrations have to do with it. From `bc-dart` to `bc-2-drives` each is `bc-clean` with one
-# change, the last two are `bc-2-drives` with one more.
+# No critic at all: what the demonstrations have to do with it. From `bc-dart` to `bc-2-drives` each is `bc-clean` with
+# one change, the last two are `bc-2-drives` with one more.
 IMITATION: dict[str, Settings] = {
     "bc-notes": AS_IN_THE_NOTES | BC,
     "bc-notes-standardised": AS_IN_THE_NOTES | BC | {"states": "standardised"},
