@@ -1,6 +1,6 @@
 """Behaviour cloning: regress the dataset's actions on its observations, and ignore its rewards.
 
-π = argmin E[ (π(s) − a)² ]                                                         `imitation_loss`
+π = argmin E[ (π(s) − a)² ], or E[ −log π(a|s) ] where actions are discrete         `imitation_loss`
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,10 @@ def imitation_error(policy: Policy, action: Tensor, data_action: Tensor) -> Tens
 
 
 def imitation_loss(policy: Policy, batch: Batch) -> tuple[Tensor, Diagnostics]:
-    loss = imitation_error(policy, policy(batch.obs), batch.action)
+    if policy.head == "argmax":
+        loss = F.cross_entropy(policy.net(batch.obs), batch.action.squeeze(-1).long())
+    else:
+        loss = imitation_error(policy, policy(batch.obs), batch.action)
     return loss, {"imitation": loss.detach()}
 
 

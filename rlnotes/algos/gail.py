@@ -3,17 +3,22 @@
     max_D  E_expert[ log D(s, a) ] + E_learner[ log(1 − D(s, a)) ],   D = σ(logit)        `discriminator_loss`
 
 What it pays is a choice, and the choice is not innocent (`REWARDS`): the first is never negative, so that living
-longer always pays; the second never positive, so that ending soon does; the third takes either sign. Where
-episodes can end early, that decides more than the demonstrations do. `envs.absorbing` takes the choice out.
+longer always pays; the second never positive, so that ending soon does; the third takes either sign.
 
-The learner is PPO, and never sees a reward of the task.
+What it pays *after the end* is a choice, too (`Config.after_end`), and where episodes can end early the two decide
+more than the demonstrations do. If nothing is paid, as is usual, an end is worth 0 whatever the discriminator thinks
+of it. If the episode goes on for ever in an absorbing state (Kostrikov et al., 2019), the discriminator sees that
+state on both sides, and judges and pays it like any other.
+
+The learner is PPO, or REINFORCE as a special case of it. It sees no reward of the task unless asked to.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from gymnasium.vector import VectorEnv
@@ -23,11 +28,13 @@ from torch import Tensor, nn
 from rlnotes.algos import ppo
 from rlnotes.algos.networks import adam, mlp
 from rlnotes.algos.policy import Policy
+from rlnotes.data.rollouts import Episode
 
 Diagnostics = dict[str, Tensor]
-RewardName = Literal["survive", "hurry", "either"]
+Reward = Callable[[Tensor], Tensor]
+AfterEnd = Literal["nothing", "nowhere", "in place"]
 
-REWARDS: dict[RewardName, Callable[[Tensor], Tensor]] = {
+REWARDS: dict[str, Reward] = {
     "survive": F.softplus,  # −log(1 − D), as in the paper's code and in the notes: ≥ 0
     "hurry": F.logsigmoid,  # log D: ≤ 0
     "either": lambda logit: logit,  # log D − log(1 − D)
@@ -36,15 +43,16 @@ REWARDS: dict[RewardName, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Config:
-    reward: RewardName = "either"
+    reward: Reward = REWARDS["either"]
+    after_end: AfterEnd = "in place"  # absorbing states: where each episode ended, or one for all of them
     gradient_penalty: float = 10.0
     spectral: bool = False  # bound the discriminator's slope by its weights instead
-    epochs: int = 2  # of the discriminator, over each rollout
+    epochs: int = 2  # of the discriminator, over as many steps as each rollout has
     batch_size: int = 256
     learning_rate: float = 3e-4
     hidden: tuple[int, ...] = (64, 64)
-    absorbing: bool = False  # the last number of an observation says that the episode has ended
-    ends_early: bool = False  # said so on purpose: no warning
+    sees_actions: bool = True  # False: states alone are compared
+    task_weight: float = 0.0  # of the task's own reward, where it is to count as well
     learner: ppo.Config = field(default_factory=ppo.Config)
 
 
@@ -70,26 +78,68 @@ class Agent:
         self.config = config
         self.policy = policy
         self.learner = ppo.Agent(policy, config.learner)
-        width = policy.obs_dim + (policy.choices if policy.head == "argmax" else policy.action_dim)
-        self.discriminator = Discriminator(width, config)
+        actions = policy.choices if policy.head == "argmax" else policy.action_dim
+        self.discriminator = Discriminator(policy.obs_dim + actions + 1, config)
         self.optimiser = adam(self.discriminator.parameters(), config.learning_rate)
 
 
-def features(agent: Agent, obs: Tensor, action: Tensor) -> Tensor:
-    """What the discriminator sees: standardised observations, and actions one-hot or in [−1, 1].
+class Shown(NamedTuple):
+    """What one side shows to the discriminator, and how much each row counts."""
 
-    After the end actions do nothing, so they must not tell the two sides apart either.
-    """
+    features: Tensor
+    weight: Tensor
+
+    def draw(self, size: int) -> Tensor:
+        return self.features[torch.multinomial(self.weight, size, replacement=True)]
+
+
+def features(agent: Agent, obs: Tensor, action: Tensor) -> Tensor:
+    """Standardised observations, actions one-hot or in [−1, 1], and a 0: the episode is going on."""
     policy = agent.policy
-    shown = F.one_hot(action.long(), policy.choices).float() if policy.head == "argmax" else action
-    if agent.config.absorbing:
-        shown = shown * (1 - obs[..., -1:])
-    return torch.cat([obs, shown], dim=-1)
+    did = F.one_hot(action.long(), policy.choices).float() if policy.head == "argmax" else action
+    return torch.cat([obs, did * float(agent.config.sees_actions), torch.zeros_like(obs[..., :1])], dim=-1)
+
+
+def ended_features(agent: Agent, last_obs: Tensor) -> Tensor:
+    """The absorbing state: no action, a 1, and either nothing else or the observation with which the episode ended."""
+    place = last_obs if agent.config.after_end == "in place" else torch.zeros_like(last_obs)
+    rest = torch.zeros(*place.shape[:-1], agent.discriminator.seen.mean.shape[0] - place.shape[-1])
+    rest[..., -1] = 1
+    return torch.cat([place, rest], dim=-1)
+
+
+def shown(agent: Agent, going_on: Tensor, last_obs: Tensor) -> Shown:
+    """One side: the features of its steps, and the absorbing states in which its episodes ended.
+
+    Such a state lasts for ever and counts as much as all of its discounted future, 1 / (1 − γ) steps.
+    """
+    weight = torch.ones(len(going_on))
+    if agent.config.after_end == "nothing":
+        return Shown(going_on, weight)
+    stay = torch.full((len(last_obs),), 1 / (1 - agent.config.learner.discount))
+    return Shown(torch.cat([going_on, ended_features(agent, last_obs)]), torch.cat([weight, stay]))
+
+
+def shown_by_expert(agent: Agent, demonstrations: Sequence[Episode]) -> Shown:
+    """Only episodes that were terminated end; one that ran out of time has shown all that it can."""
+    policy = agent.policy
+    obs, action = (
+        torch.as_tensor(np.concatenate(rows), dtype=torch.float32)
+        for rows in ([e.observations[:-1] for e in demonstrations], [e.actions for e in demonstrations])
+    )
+    last = [e.observations[-1] for e in demonstrations if e.terminated]
+    last_obs = torch.as_tensor(np.array(last).reshape(len(last), policy.obs_dim), dtype=torch.float32)
+    action = action if policy.head == "argmax" else policy.encode_action(action)
+    return shown(agent, features(agent, policy.encode_obs(obs), action), policy.encode_obs(last_obs))
 
 
 def played_features(agent: Agent, rollout: ppo.Rollout) -> Tensor:
     action = rollout.action if agent.policy.head == "argmax" else torch.tanh(rollout.action)
     return features(agent, rollout.obs, action)
+
+
+def shown_by_learner(agent: Agent, rollout: ppo.Rollout) -> Shown:
+    return shown(agent, played_features(agent, rollout).flatten(0, 1), rollout.next_obs[rollout.terminated.bool()])
 
 
 def gradient_penalty(discriminator: Discriminator, expert: Tensor, learner: Tensor, share: Tensor) -> Tensor:
@@ -110,47 +160,54 @@ def discriminator_loss(agent: Agent, expert: Tensor, learner: Tensor) -> tuple[T
     return loss, diagnostics
 
 
-def update_discriminator(agent: Agent, expert: Tensor, learner: Tensor) -> Diagnostics:
-    """`epochs` passes over the learner's features, each batch against as many random ones of the expert."""
-    size = agent.config.batch_size
-    agent.discriminator.seen.update(torch.cat([expert[torch.randint(len(expert), (len(learner),))], learner]).numpy())
-    for _ in range(agent.config.epochs):
-        for batch in torch.randperm(len(learner)).split(size):
-            shown = expert[torch.randint(len(expert), (len(batch),))]
-            loss, diagnostics = discriminator_loss(agent, shown, learner[batch])
-            agent.optimiser.zero_grad()
-            loss.backward()
-            agent.optimiser.step()
+def update_discriminator(agent: Agent, expert: Shown, learner: Shown) -> Diagnostics:
+    """As many batches as it takes to draw as many rows as the learner has shown, `epochs` times."""
+    config, rows = agent.config, len(learner.features)
+    agent.discriminator.seen.update(torch.cat([expert.draw(rows), learner.draw(rows)]).numpy())
+    diagnostics: Diagnostics = {}
+    for _ in range(config.epochs * rows // config.batch_size):
+        loss, diagnostics = discriminator_loss(agent, expert.draw(config.batch_size), learner.draw(config.batch_size))
+        agent.optimiser.zero_grad()
+        loss.backward()
+        agent.optimiser.step()
     return diagnostics
 
 
-def paid(agent: Agent, rollout: ppo.Rollout) -> ppo.Rollout:
-    """The rollout with what the discriminator pays for it."""
-    with torch.no_grad():
-        logit = agent.discriminator(played_features(agent, rollout))
-    return rollout._replace(reward=REWARDS[agent.config.reward](logit))
+@torch.no_grad()
+def paid(agent: Agent, rollout: ppo.Rollout) -> tuple[ppo.Rollout, Tensor]:
+    """The rollout with what the discriminator pays for it, and what each end is worth.
+
+    The mean reward of an absorbing state is the reward that it always gives.
+    """
+    pay, discriminator = agent.config.reward, agent.discriminator
+    worth = torch.zeros_like(rollout.reward)
+    if agent.config.after_end != "nothing":
+        worth = pay(discriminator(ended_features(agent, rollout.next_obs)))
+    reward = pay(discriminator(played_features(agent, rollout))) + agent.config.task_weight * rollout.reward
+    return rollout._replace(reward=reward), worth
 
 
 def train(
-    agent: Agent, envs: VectorEnv, obs: Tensor, action: Tensor, steps: int, seed: int
+    agent: Agent, envs: VectorEnv, demonstrations: Sequence[Episode], steps: int, seed: int, warn: bool = True
 ) -> Iterator[tuple[int, Diagnostics]]:
-    """At least `steps` environment steps against the expert's observations and actions.
+    """At least `steps` environment steps; yields after each rollout.
 
-    Both are in the policy's units: standardised, in [−1, 1]. Yields after each rollout.
+    Warns if episodes end early and nothing is paid after that, unless told that this is meant.
     """
-    expert = features(agent, obs, action)
+    expert = shown_by_expert(agent, demonstrations)
     player, length = ppo.Player(agent.policy, envs, seed), agent.config.learner.length
-    may_end_early = not agent.config.ends_early
     for step in ppo.rollout_ends(steps, length * envs.num_envs):
         rollout = player.rollout(length)
-        if may_end_early and rollout.terminated.any():
-            may_end_early = False
+        if warn and agent.config.after_end == "nothing" and rollout.terminated.any():
+            warn = False
             warnings.warn(
-                f"Episodes end early, and the reward '{agent.config.reward}' is paid per step: the learner can earn"
-                " by ending sooner or later than the demonstrations. Wrap the world in envs.absorbing.Absorbing, where"
-                " this is explained, or say ends_early=True.",
+                "Episodes end early, and nothing is paid after the end: the learner can earn by ending sooner or later"
+                " than the demonstrations. See 'Who pays for the end?' in the chapter on GAIL. Use after_end='nowhere'"
+                " or 'in place', or say warn=False.",
                 stacklevel=2,
             )
-        diagnostics = update_discriminator(agent, expert, played_features(agent, rollout).flatten(0, 1))
-        rollout = paid(agent, rollout)
-        yield step, diagnostics | ppo.update(agent.learner, rollout) | {"paid": rollout.reward.mean()}
+        diagnostics = update_discriminator(agent, expert, shown_by_learner(agent, rollout))
+        rollout, worth = paid(agent, rollout)
+        paying = {"paid": rollout.reward.mean(), "paid_above_0": (rollout.reward > 0).float().mean()}
+        yield step, diagnostics | paying | ppo.update(agent.learner, rollout, worth)
+        ppo.slow_down(agent.learner, step / steps)

@@ -95,7 +95,8 @@ class Policy(nn.Module):
         return (obs - self.obs_mean) / self.obs_std
 
     def encode_action(self, action: Tensor) -> Tensor:
-        return (action - self.action_center) / self.action_scale
+        """Into [−1, 1]; the number of a discrete action stays what it is."""
+        return action if self.head == "argmax" else (action - self.action_center) / self.action_scale
 
     def decode_action(self, action: Tensor) -> Tensor:
         return action * self.action_scale + self.action_center

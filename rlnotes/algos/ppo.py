@@ -2,12 +2,17 @@
 
     L = E[ min( ρ A, clip(ρ, 1 − ε, 1 + ε) A ) ],   ρ = π(a|s) / π_old(a|s)              `policy_loss`
     A_t = δ_t + γ λ (1 − over) A_{t+1}                                                   `advantages`
-    δ_t = r_t + γ (1 − terminated) V(s_{t+1}) − V(s_t)
+    δ_t = (1 − γ) r_t + γ V(s_{t+1}) − V(s_t)
+
+After an end V is 0, unless somebody knows better (`worth_of_ends`). The factor 1 − γ makes V a mean of the rewards to
+come and not their sum, so that it is as large as they are.
 
 Many copies of the world are played at once. Where one runs out of time its future still counts: V of its last
 state stands in for it. Discrete actions are drawn from a categorical distribution, continuous ones from a
 Gaussian before the tanh that keeps them in [−1, 1]. That tanh is the same in both policies of the ratio, so it
 cancels, and the *same* action must go into both: one drawn anew has nothing to do with what was rewarded.
+
+With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE (`reinforce_config`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,15 +39,27 @@ LOG_STD_MIN, LOG_STD_MAX = -4.0, 1.0
 class Config:
     discount: float = 0.99
     gae: float = 0.95  # λ: 0 trusts the value function, 1 trusts the returns
+    baseline: bool = True  # False: V = 0
     clip: float = 0.2  # ε
     length: int = 128  # steps of each environment between updates
     epochs: int = 10  # passes over them
     batch_size: int = 256
     learning_rate: float = 3e-4
+    anneal: bool = False  # let the learning rate fall on a line, to zero at the last step
     entropy_weight: float = 0.0
     value_weight: float = 0.5
     max_gradient: float = 0.5
     hidden: tuple[int, ...] = (64, 64)
+
+
+def reinforce_config(**settings: Any) -> Config:
+    """No critic, no second pass. Where a rollout ends in the middle of an episode, the rest of it counts nothing."""
+    return Config(gae=1.0, baseline=False, epochs=1, batch_size=1_000_000, **settings)
+
+
+def log_prob_of_stored(chances: Distribution, action: Tensor) -> Tensor:
+    """Of the action that was played. What `autopsies.fresh_sample` takes instead is what the notes took."""
+    return chances.log_prob(action)
 
 
 class Agent:
@@ -50,14 +67,14 @@ class Agent:
         assert policy.head in {"argmax", "gaussian"}
         self.config = config
         self.policy = policy
+        self.log_prob_of = log_prob_of_stored
         self.value = mlp([policy.obs_dim, *config.hidden, 1])
         with torch.no_grad():  # begin close to chance, whatever is seen
             last = policy.net[-1]
             assert isinstance(last, nn.Linear)
             last.weight.mul_(0.01)
             last.bias.zero_()
-        self.parameters = [*policy.net.parameters(), *self.value.parameters()]
-        self.optimiser = adam(self.parameters, config.learning_rate)
+        self.optimiser = adam([*policy.net.parameters(), *self.value.parameters()], config.learning_rate)
 
 
 class Rollout(NamedTuple):
@@ -120,7 +137,7 @@ class Player:
 @torch.no_grad()
 def advantages(rollout: Rollout, values: Tensor, next_values: Tensor, config: Config) -> Tensor:
     """Generalised advantage estimates; `next_values` belong to `rollout.next_obs`."""
-    surprise = rollout.reward + config.discount * (1 - rollout.terminated) * next_values - values
+    surprise = (1 - config.discount) * rollout.reward + config.discount * next_values - values
     result = torch.zeros_like(surprise)
     following = torch.zeros_like(surprise[0])
     for step in reversed(range(len(surprise))):
@@ -142,11 +159,13 @@ def policy_loss(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip:
     }
 
 
-def update(agent: Agent, rollout: Rollout) -> Diagnostics:
+def update(agent: Agent, rollout: Rollout, worth_of_ends: Tensor | float = 0.0) -> Diagnostics:
     """All epochs on one rollout. `first_ratio_off` is how far ρ is from 1 before anything has changed: 0."""
     config = agent.config
     with torch.no_grad():
-        values, next_values = (agent.value(obs).squeeze(-1) for obs in (rollout.obs, rollout.next_obs))
+        trust = float(config.baseline)
+        values, next_values = (trust * agent.value(obs).squeeze(-1) for obs in (rollout.obs, rollout.next_obs))
+    next_values = torch.where(rollout.terminated.bool(), worth_of_ends, next_values)
     advantage = advantages(rollout, values, next_values, config)
     target = advantage + values
     rows = (rollout.obs, rollout.action, rollout.log_prob, advantage, target)
@@ -157,7 +176,7 @@ def update(agent: Agent, rollout: Rollout) -> Diagnostics:
     for _ in range(config.epochs):
         for batch in torch.randperm(len(obs)).split(config.batch_size):
             chances = distribution(agent.policy, obs[batch])
-            new_log_prob = chances.log_prob(action[batch])
+            new_log_prob = agent.log_prob_of(chances, action[batch])
             loss, diagnostics = policy_loss(new_log_prob, log_prob[batch], advantage[batch], config.clip)
             first = diagnostics["ratio_off"] if first is None else first
             value_loss = F.mse_loss(agent.value(obs[batch]).squeeze(-1), target[batch])
@@ -165,7 +184,8 @@ def update(agent: Agent, rollout: Rollout) -> Diagnostics:
             total = loss + config.value_weight * value_loss - config.entropy_weight * entropy
             agent.optimiser.zero_grad()
             total.backward()
-            nn.utils.clip_grad_norm_(agent.parameters, config.max_gradient)
+            for net in (agent.policy.net, agent.value):  # apart, or a poor value function would slow the policy down
+                nn.utils.clip_grad_norm_(net.parameters(), config.max_gradient)
             agent.optimiser.step()
     assert first is not None
     return diagnostics | {
@@ -181,6 +201,13 @@ def train(agent: Agent, envs: VectorEnv, steps: int, seed: int) -> Iterator[tupl
     player, length = Player(agent.policy, envs, seed), agent.config.length
     for step in rollout_ends(steps, length * envs.num_envs):
         yield step, update(agent, player.rollout(length))
+        slow_down(agent, step / steps)
+
+
+def slow_down(agent: Agent, done: float) -> None:
+    """What annealing does to the learning rate when `done` of all steps, a number up to 1, are behind us."""
+    if agent.config.anneal:
+        agent.optimiser.param_groups[0]["lr"] = agent.config.learning_rate * max(0.0, 1 - done)
 
 
 def rollout_ends(steps: int, size: int) -> Sequence[int]:

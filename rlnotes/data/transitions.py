@@ -76,10 +76,11 @@ class Transitions:
     @classmethod
     def from_episodes(cls, episodes: Sequence[Episode]) -> "Transitions":
         steps = sum(len(episode.rewards) for episode in episodes)
-        store = cls(steps, episodes[0].observations.shape[1], episodes[0].actions.shape[1])
+        actions = [episode.actions.reshape(len(episode.actions), -1) for episode in episodes]  # discrete: one column
+        store = cls(steps, episodes[0].observations.shape[1], actions[0].shape[1])
         columns = Batch(
             obs=_stack([episode.observations[:-1] for episode in episodes]),
-            action=_stack([episode.actions for episode in episodes]),
+            action=_stack(actions),
             reward=_stack([episode.rewards for episode in episodes]),
             next_obs=_stack([episode.observations[1:] for episode in episodes]),
             terminated=_stack([_terminations(episode) for episode in episodes]),

@@ -43,7 +43,7 @@ def from_bar(experiment: Experiment, bar: Bar) -> Claim:
         others = records.finals(experiment.id, against, bar.metric)
         against = getattr(stats.summary(others), bar.statistic)
     measured = getattr(stats.summary(values), bar.statistic)
-    return Claim(bar.sentence, measured, bar.sense, float(against), len(values))
+    return Claim(bar.sentence, measured, bar.sense, bar.times * float(against), len(values))
 
 
 def from_experiment(experiment: Experiment) -> list[Claim]:

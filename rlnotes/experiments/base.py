@@ -63,20 +63,25 @@ def evaluated(
     """A learner's stream, with evaluations at equal distances and a longer one at the end.
 
     Every training seed meets the same evaluation starts. `diagnose` adds what else is worth knowing about
-    the episodes played along the way.
+    the episodes played along the way. A stream of large strides is evaluated at the first step past each distance.
+    Training ends before `steps` if an evaluation returns as much as `settings` call enough.
     """
-    count = settings["evaluations"]
-    milestones = {round(steps * part / count) for part in range(1, count + 1)}
+    done = 0
+    enough = settings.get("enough", np.inf)
     for step, diagnostics in stream:
         metrics: Metrics = {}
-        if step in milestones:
+        if (reached := step * settings["evaluations"] // steps) > done:
+            done = reached
             metrics = {name: float(value) for name, value in diagnostics.items()}
             episodes = world.play(policy, reset_seeds("evaluate", 0, settings["curve_episodes"]))
             metrics |= world.scores(episodes) | diagnose(episodes)
-        if step == steps:
+        over = step >= steps or metrics.get("return", -np.inf) >= enough
+        if over:
             final = world.scores(world.play(policy, reset_seeds("evaluate", 0, settings["final_episodes"])))
             metrics |= {f"final_{name}": value for name, value in final.items()}
         yield step, metrics
+        if over:
+            return
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ class Bar:
     sense: Literal[">=", "<="]
     against: float | str
     metric: str = "final_return"
+    times: float = 1.0  # the threshold is so many times what it is compared with
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Every experiment that can be run, found by its ledger id."""
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import ledger, racecar, td3bc, umaze, worlds
+from rlnotes.experiments import gail_racecar, ledger, racecar, td3bc, umaze, worlds
 from rlnotes.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -12,6 +12,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         umaze.UMAZE,
         worlds.DEMONSTRATIONS,
         racecar.RACECAR,
+        gail_racecar.RACECAR_PPO,
         worlds.BULLET_CARTPOLE,
         worlds.PLATE,
         worlds.CUSTOM_GYM,

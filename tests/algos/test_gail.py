@@ -14,6 +14,7 @@ from torch import nn
 from rlnotes.algos import gail, ppo
 from rlnotes.algos.gail import Agent, Config
 from rlnotes.algos.policy import Policy
+from rlnotes.data.rollouts import Episode, rollout
 
 
 class Walk(gym.Env[np.ndarray, Any]):
@@ -47,7 +48,12 @@ def agent(**config: Any) -> Agent:
     return Agent(policy, Config(**{"hidden": (16,), "learning_rate": 3e-3, "learner": learner, **config}))
 
 
-TO_THE_LEFT = -torch.arange(8.0)[:, None], torch.zeros(8)
+def episode(places: list[int], actions: list[int], terminated: bool) -> Episode:
+    observations = np.array(places, np.float32)[:, None]
+    return Episode(0, observations, np.array(actions), np.zeros(len(actions)), terminated, not terminated)
+
+
+TO_THE_LEFT = [episode([-step for step in range(9)], [0] * 8, terminated=False)]
 
 
 @pytest.mark.parametrize("certainty", [0.1, 0.5, 0.9])
@@ -65,7 +71,7 @@ def test_the_loss_of_a_discriminator_that_knows_nothing() -> None:
     with torch.no_grad():
         for parameter in learner.discriminator.parameters():
             parameter.zero_()
-    loss, _ = gail.discriminator_loss(learner, torch.ones(5, 3), torch.zeros(5, 3))
+    loss, _ = gail.discriminator_loss(learner, torch.ones(5, 4), torch.zeros(5, 4))
     assert loss.item() == pytest.approx(2 * math.log(2))
 
 
@@ -83,42 +89,91 @@ def test_the_gradient_penalty_of_a_slope_that_is_known() -> None:
 @pytest.mark.parametrize("spectral", [False, True])
 def test_it_tells_apart_what_differs_and_not_what_is_the_same(spectral: bool) -> None:
     slope = {"spectral": True, "gradient_penalty": 0.0} if spectral else {}
-    learner = agent(epochs=50, **slope)
-    left, right = torch.randn(500, 3) - 2, torch.randn(500, 3) + 2
+    learner = agent(epochs=200, **slope)
+    left, right = (gail.Shown(torch.randn(500, 4) + shift, torch.ones(500)) for shift in (-2, 2))
     assert gail.update_discriminator(learner, left, right)["told_apart"] > 0.95
     same = agent(epochs=5, **slope)
     assert gail.update_discriminator(same, left, left)["told_apart"] < 0.7
 
 
-def test_actions_after_the_end_do_not_tell_the_sides_apart() -> None:
-    learner = agent(absorbing=True)
-    obs = torch.tensor([[1.0], [0.0]])  # this world's only number stands for the flag
-    expert, other = (gail.features(learner, obs, torch.full((2,), choice)) for choice in (0, 1))
-    assert torch.equal(expert[0], other[0])
-    assert not torch.equal(expert[1], other[1])
-
-
 @pytest.mark.parametrize("reward", ["survive", "hurry", "either"])
-def test_where_no_episode_ends_early_every_reward_teaches_to_copy(reward: Any) -> None:
-    learner = agent(reward=reward)
+def test_where_no_episode_ends_early_every_reward_teaches_to_copy(reward: str) -> None:
+    learner = agent(reward=gail.REWARDS[reward])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for _ in gail.train(learner, envs(), *TO_THE_LEFT, steps=4_000, seed=0):
+        for _ in gail.train(learner, envs(), TO_THE_LEFT, steps=4_000, seed=0):
             pass
-    assert (learner.policy.act(TO_THE_LEFT[0].numpy()) == 0).all()
+    assert (learner.policy.act(TO_THE_LEFT[0].observations) == 0).all()
 
 
-def test_an_episode_that_ends_early_is_warned_about_once_unless_meant() -> None:
-    with pytest.warns(UserWarning, match="Wrap the world in envs.absorbing") as caught:
-        list(gail.train(agent(), envs(ends=True), *TO_THE_LEFT, steps=200, seed=0))
+def test_an_episode_that_ends_early_unpaid_is_warned_about_once_unless_meant() -> None:
+    with pytest.warns(UserWarning, match="Who pays for the end") as caught:
+        list(gail.train(agent(after_end="nothing"), envs(ends=True), TO_THE_LEFT, steps=200, seed=0))
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        list(gail.train(agent(ends_early=True), envs(ends=True), *TO_THE_LEFT, steps=100, seed=0))
+        list(gail.train(agent(after_end="nothing"), envs(ends=True), TO_THE_LEFT, steps=100, seed=0, warn=False))
+        list(gail.train(agent(), envs(ends=True), TO_THE_LEFT, steps=100, seed=0))
+
+
+def test_an_end_is_shown_as_an_absorbing_state_that_counts_for_ever() -> None:
+    """With γ = 0.5 a state that lasts counts as much as two steps. A limit of time is not an end."""
+    ended, cut_off = episode([0, 1, 2], [1, 1], terminated=True), episode([0, -1], [0], terminated=False)
+    shown = gail.shown_by_expert(agent(), [ended, cut_off])
+    going_on = [[0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 0]]  # place, one-hot action, flag
+    assert shown.features.tolist() == [*going_on, [2, 0, 0, 1]]
+    assert shown.weight.tolist() == [1, 1, 1, 2]
+    assert gail.shown_by_expert(agent(after_end="nowhere"), [ended]).features[-1].tolist() == [0, 0, 0, 1]
+    assert len(gail.shown_by_expert(agent(after_end="nothing"), [ended]).features) == 2
+
+
+def test_rows_are_drawn_as_often_as_they_count() -> None:
+    drawn = gail.Shown(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0, 3.0])).draw(20_000)
+    assert drawn.mean().item() == pytest.approx(0.75, abs=0.02)
+
+
+def test_an_end_is_worth_what_its_absorbing_state_is_paid() -> None:
+    rollout = ppo.Player(agent().policy, envs(ends=True), 0).rollout(8)
+    last = rollout.terminated.bool()
+    nothing, somewhere = agent(after_end="nothing"), agent()
+    assert (gail.paid(nothing, rollout)[1] == 0).all()
+    worth = gail.paid(somewhere, rollout)[1][last]
+    with torch.no_grad():
+        state = gail.ended_features(somewhere, rollout.next_obs[last])
+        assert torch.equal(worth, somewhere.discriminator(state))
+
+
+class Door(Walk):
+    """The second choice leaves at once; the demonstrations wait for three steps first."""
+
+    def __init__(self) -> None:
+        super().__init__(length=30, ends=False)
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        obs, reward, _, truncated, info = super().step(0)
+        return obs, reward, bool(action), truncated, info
+
+
+@pytest.mark.parametrize(
+    ("reward", "after_end", "steps_inside"),
+    [("either", "in place", 4), ("survive", "nothing", 30), ("hurry", "nothing", 1)],
+)
+def test_only_with_a_paid_end_does_it_leave_when_the_demonstrator_does(
+    reward: str, after_end: Any, steps_inside: int
+) -> None:
+    shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
+    patient = ppo.Config(discount=0.9, length=16, batch_size=64, learning_rate=3e-3, hidden=(16,))
+    pay = {"reward": gail.REWARDS[reward], "after_end": after_end}
+    learner = agent(**pay, gradient_penalty=1.0, hidden=(16, 16), learner=patient)
+    worlds = SyncVectorEnv([Door] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
+    for _ in gail.train(learner, worlds, shown, steps=8_000, seed=0, warn=False):
+        pass
+    (played,) = rollout(Door, learner.policy.act, [0])
+    assert len(played.rewards) == steps_inside
 
 
 def test_the_task_pays_nothing_and_the_discriminator_everything() -> None:
-    learner = agent(reward="survive")
+    learner = agent(reward=gail.REWARDS["survive"])
     rollout = ppo.Player(learner.policy, envs(), 0).rollout(8)
     assert (rollout.reward == 0).all()
-    assert (gail.paid(learner, rollout).reward > 0).all()
+    assert (gail.paid(learner, rollout)[0].reward > 0).all()

@@ -61,17 +61,17 @@ def column(*numbers: float) -> Tensor:
 def test_advantages_by_hand() -> None:
     """Three steps, the second of which ends an episode: by the task, or by the clock."""
     config = Config(discount=0.5, gae=0.5)
-    values, following = column(1.0, 2.0, 3.0), column(2.0, 8.0, 4.0)
-    ended = ppo.advantages(one_row([1, 1, 1], [0, 1, 0], [0, 1, 0]), values, following, config)
-    # δ = 1 + 0.5·2 − 1, 1 − 2, 1 + 0.5·4 − 3; the middle one does not feel the last one.
+    values = column(1.0, 2.0, 3.0)
+    ended = ppo.advantages(one_row([2, 2, 2], [0, 1, 0], [0, 1, 0]), values, column(2.0, 0.0, 4.0), config)
+    # δ = 0.5·2 + 0.5·2 − 1, 0.5·2 − 2, 0.5·2 + 0.5·4 − 3; the middle one does not feel the last one.
     assert ended[:, 0].tolist() == [1 + 0.25 * -1, -1, 0]
-    cut_off = ppo.advantages(one_row([1, 1, 1], [0, 0, 0], [0, 1, 0]), values, following, config)
-    # Out of time, the value of the last state counts: 1 + 0.5·8 − 2.
+    cut_off = ppo.advantages(one_row([2, 2, 2], [0, 0, 0], [0, 1, 0]), values, column(2.0, 8.0, 4.0), config)
+    # Out of time, the value of the last state counts: 0.5·2 + 0.5·8 − 2.
     assert cut_off[:, 0].tolist() == [1 + 0.25 * 3, 3, 0]
 
 
-def test_with_lambda_1_and_no_values_advantages_are_returns() -> None:
-    rollout = one_row([1, 1, 1], [0, 0, 1], [0, 0, 1])
+def test_with_lambda_1_and_no_values_advantages_are_returns_as_means() -> None:
+    rollout = one_row([2, 2, 2], [0, 0, 1], [0, 0, 1])
     zeros = torch.zeros(3, 1)
     assert ppo.advantages(rollout, zeros, zeros, Config(discount=0.5, gae=1.0))[:, 0].tolist() == [1.75, 1.5, 1]
 

@@ -1,0 +1,25 @@
+"""The ratio of an action nobody played (`gail/racecar-ppo`).
+
+Symptom: PPO runs, its loss moves, and the policy does not improve.
+Cause: the new log-probability in the ratio is that of an action drawn anew, with the noise inside the graph. For a
+Gaussian, log π(μ + σ ε) = −ε²/2 − log σ − const: the mean has cancelled out of it, so that no reward, however large,
+moves the mean. Only σ is moved, and by a ratio of two unrelated actions.
+Diagnostic: before anything has changed, old and new policy are the same, so the ratio is 1. Here it is not.
+"""
+
+from torch import Tensor
+from torch.distributions import Distribution
+
+FAULT = {"ratio": "fresh"}
+
+TOLERANCE = 1e-3  # far above rounding, far below what another action does
+
+
+def log_prob_of_fresh(chances: Distribution, action: Tensor) -> Tensor:
+    """The fault: `action` is what was played and paid for, and it is not looked at."""
+    return chances.log_prob(chances.rsample() if chances.has_rsample else chances.sample())
+
+
+def fires(first_ratio_off: float) -> bool:
+    """Whether the ratio was off before the first step of an update."""
+    return first_ratio_off > TOLERANCE

@@ -1,0 +1,28 @@
+"""What the discriminator really pays for (`gail/cartpole`, `gail/acrobot`, `gail/racecar-reinforce`).
+
+Symptom: GAIL solves CartPole with swapped labels, and on the race track it never arrives.
+Cause: −log(1 − D) is positive whatever D says, and nothing is paid after the end. So every step is worth having, and
+an end is a loss: that keeps a pole up without any demonstration, and keeps a car from arriving at its finish.
+Diagnostic: the share of steps that are paid more than 0. At 1, the reward is a bonus for being alive, at 0 a price for
+it; in both cases the length of an episode is paid for and not its likeness to the demonstrations.
+"""
+
+import torch
+import torch.nn.functional as F
+
+from rlnotes.algos.gail import REWARDS, Reward
+
+FAULT = {"reward": "survive", "after_end": "nothing"}
+
+# Controls, none of which looks at the demonstrations in the right way.
+CONTROLS: dict[str, Reward] = {
+    "swapped": lambda logit: F.softplus(-logit),  # −log(1 − D) of a discriminator whose labels are exchanged
+    "swapped-either": lambda logit: -logit,
+    "constant": torch.ones_like,
+}
+PAYS: dict[str, Reward] = REWARDS | CONTROLS
+
+
+def fires(paid_above_0: float, after_end: str) -> bool:
+    """Whether the length of an episode is what is paid for."""
+    return after_end == "nothing" and paid_above_0 in {0.0, 1.0}
