@@ -16,8 +16,9 @@ The learner is PPO, or REINFORCE as a special case of it. It sees no reward of t
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -211,3 +212,52 @@ def train(
         paying = {"paid": rollout.reward.mean(), "paid_above_0": (rollout.reward > 0).float().mean()}
         yield step, diagnostics | paying | ppo.update(agent.learner, rollout, worth)
         ppo.slow_down(agent.learner, step / steps)
+
+
+class Paid(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
+    """The world in which the discriminator pays, for any learner that can be trained in a world (here: DQN).
+
+    Every `length` steps the discriminator learns from them. An end is paid at once with all that its absorbing state
+    would ever give: Σ γ^k r = r / (1 − γ), one step later. A replay remembers what was paid when it was played.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], agent: Agent, demonstrations: Sequence[Episode]) -> None:
+        super().__init__(env)
+        self._agent = agent
+        self._expert = shown_by_expert(agent, demonstrations)
+        self._steps: list[Tensor] = []
+        self._ends: list[Tensor] = []
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._obs = self._encoded(obs)
+        return obs, info
+
+    def _encoded(self, obs: np.ndarray) -> Tensor:
+        return self._agent.policy.encode_obs(torch.as_tensor(obs, dtype=torch.float32))
+
+    @torch.no_grad()
+    def _pay(self, row: Tensor) -> float:
+        return float(self._agent.config.reward(self._agent.discriminator(row)))
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        agent = self._agent
+        obs, _, terminated, truncated, info = self.env.step(action)
+        row = features(agent, self._obs, agent.policy.encode_action(torch.as_tensor(action)))
+        self._obs = self._encoded(obs)
+        self._steps.append(row)
+        reward = self._pay(row)
+        if terminated:
+            self._ends.append(self._obs)
+            if agent.config.after_end != "nothing":
+                discount = agent.config.learner.discount
+                reward += discount / (1 - discount) * self._pay(ended_features(agent, self._obs))
+        if len(self._steps) == agent.config.learner.length:
+            ends = torch.stack(self._ends) if self._ends else torch.zeros(0, len(self._obs))
+            with torch.enable_grad():
+                update_discriminator(agent, self._expert, shown(agent, torch.stack(self._steps), ends))
+            self._steps.clear()
+            self._ends.clear()
+        return obs, reward, terminated, truncated, info

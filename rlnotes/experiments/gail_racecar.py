@@ -59,6 +59,7 @@ SUSPECTS: dict[str, Settings] = {
     "unpaid-end": {"after_end": "nothing"},
     "survive-unpaid-end": survival.FAULT,
     "no-penalty": {"gradient_penalty": 0.0},
+    "no-entropy": {"entropy_weight": 0.0},
 }
 # The task's reward was added to the discriminator's, and states were scaled by hand.
 NOTES: Settings = {name: value for suspect in SUSPECTS.values() for name, value in suspect.items()} | {
@@ -76,13 +77,17 @@ RACECAR_PPO = Experiment(
         "demonstrations": 100,
         "states": "standardised",
         "throttle": "from-0",
+        "after_end": "in place",
+        "gradient_penalty": 10.0,
+        "entropy_weight": 0.01,
+        "learning_rate": 3e-4,
         "envs": 16,
         "length": 256,
     },
     budgets={
         "smoke": {"steps": 4_096, "evaluations": 1, "curve_episodes": 1, "final_episodes": 2},
         "ci": {"steps": 120_000, "evaluations": 3, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"steps": 1_500_000, "evaluations": 15, "curve_episodes": 10, "final_episodes": 100},
+        "full": {"steps": 1_000_000, "evaluations": 10, "curve_episodes": 10, "final_episodes": 100},
     },
     variants={"ppo": {}, **SUSPECTS, "nowhere": {"after_end": "nowhere"}, "notes": NOTES},
     bars=(Bar("GAIL with PPO arrives from perturbed starts", "ppo", "iqm", ">=", 90.0, "final_success_percent"),),

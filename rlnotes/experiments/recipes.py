@@ -17,7 +17,7 @@ from rlnotes.data import datasets, waypoints
 from rlnotes.data.demonstrators import PurePursuit, Unsteady, keyboard_person
 from rlnotes.data.rollouts import BatchPolicy, Episode, play_together, rollout
 from rlnotes.errors import unknown
-from rlnotes.experiments import td3bc
+from rlnotes.experiments import gail, td3bc
 from rlnotes.seeding import reset_seeds
 
 assert rlnotes.envs  # importing it registers the worlds
@@ -75,8 +75,10 @@ def _recorded(run: str) -> Policy:
 
 def _random_play(env_id: str) -> BatchPolicy:
     space = gym.make(env_id).action_space
-    assert isinstance(space, gym.spaces.Box)
     rng = np.random.default_rng(COLLECTING_SEED)
+    if isinstance(space, gym.spaces.Discrete):
+        return lambda obs: rng.integers(int(space.n), size=len(obs))
+    assert isinstance(space, gym.spaces.Box)
     return lambda obs: rng.uniform(space.low, space.high, (len(obs), *space.shape)).astype(space.dtype)
 
 
@@ -86,6 +88,14 @@ def _pendulum_expert() -> BatchPolicy:
 
 def _pendulum_half_trained() -> BatchPolicy:
     return sac.exploring(_recorded("td3bc/pendulum/online-half"), COLLECTING_SEED)
+
+
+def _cartpole_expert() -> BatchPolicy:
+    return _recorded("gail/cartpole/expert").act
+
+
+def _acrobot_expert() -> BatchPolicy:
+    return _recorded("gail/acrobot/expert").act
 
 
 def _drives(
@@ -136,6 +146,22 @@ RECIPES = {
             expert=_pendulum_expert,
             episodes=500,
             description="Uniformly random actions.",
+        ),
+        Recipe(
+            gail.CARTPOLE_EXPERT,
+            gail.CARTPOLE.env_id,
+            player=_cartpole_expert,
+            expert=_cartpole_expert,
+            episodes=100,
+            description="A DQN that never drops the pole.",
+        ),
+        Recipe(
+            gail.ACROBOT_EXPERT,
+            gail.ACROBOT.env_id,
+            player=_acrobot_expert,
+            expert=_acrobot_expert,
+            episodes=100,
+            description="A DQN that swings up in under 100 steps.",
         ),
         _drives(RACECAR_CLEAN, "The scripted driver without noise.", PERTURBED),
         _drives(

@@ -1,7 +1,7 @@
 """Every experiment that can be run, found by its ledger id."""
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import gail_racecar, ledger, racecar, td3bc, umaze, worlds
+from rlnotes.experiments import gail, gail_racecar, ledger, racecar, td3bc, umaze, worlds
 from rlnotes.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -12,6 +12,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         umaze.UMAZE,
         worlds.DEMONSTRATIONS,
         racecar.RACECAR,
+        gail.CARTPOLE_GAIL,
+        gail.ACROBOT_GAIL,
+        gail.OFFLINE,
         gail_racecar.RACECAR_PPO,
         worlds.BULLET_CARTPOLE,
         worlds.PLATE,
