@@ -166,7 +166,7 @@ def test_only_with_a_paid_end_does_it_leave_when_the_demonstrator_does(
     pay = {"reward": gail.REWARDS[reward], "after_end": after_end}
     learner = agent(**pay, gradient_penalty=1.0, hidden=(16, 16), learner=patient)
     worlds = SyncVectorEnv([Door] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
-    for _ in gail.train(learner, worlds, shown, steps=8_000, seed=0, warn=False):
+    for _ in gail.train(learner, worlds, shown, steps=16_000, seed=0, warn=False):
         pass
     (played,) = rollout(Door, learner.policy.act, [0])
     assert len(played.rewards) == steps_inside
@@ -177,3 +177,33 @@ def test_the_task_pays_nothing_and_the_discriminator_everything() -> None:
     rollout = ppo.Player(learner.policy, envs(), 0).rollout(8)
     assert (rollout.reward == 0).all()
     assert (gail.paid(learner, rollout)[0].reward > 0).all()
+
+
+def test_a_world_that_is_paid_for_by_the_discriminator() -> None:
+    """Each step pays what D says of it, and an end for all that comes after it: γ / (1 − γ) = 1 times its state."""
+    learner = agent(epochs=0)
+    shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
+    world = gail.Paid(Door(), learner, shown)
+    obs, _ = world.reset(seed=0)
+    rows = []
+    for action in (0, 0, 1):
+        before = torch.as_tensor(obs)
+        obs, reward, terminated, _, _ = world.step(action)
+        with torch.no_grad():
+            paid = learner.discriminator(gail.features(learner, before, torch.tensor(action)))
+            paid += terminated * learner.discriminator(gail.ended_features(learner, torch.as_tensor(obs)))
+        rows.append((reward, float(paid)))
+    assert terminated
+    assert all(reward == pytest.approx(paid, abs=1e-6) for reward, paid in rows)
+
+
+def test_the_paid_world_teaches_its_discriminator() -> None:
+    learner = agent(epochs=10)
+    world = gail.Paid(Door(), learner, [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)])
+    before = [parameter.clone() for parameter in learner.discriminator.parameters()]
+    world.reset(seed=0)
+    for _ in range(learner.config.learner.length):
+        if world.step(1)[2]:
+            world.reset()
+    after = learner.discriminator.parameters()
+    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))

@@ -127,6 +127,34 @@ def test_rollouts_go_on_where_the_last_one_stopped() -> None:
     assert player.rollout(2).obs[:, 0, 0].tolist() == [3, 4]
 
 
+def test_reinforce_is_ppo_without_critic_and_second_pass() -> None:
+    """Its one step follows ∇ log π weighted with standardised returns."""
+    torch.manual_seed(0)
+    world = Countdown()
+    policy = Policy.for_spaces(world.observation_space, world.action_space, (16,))
+    learner = Agent(policy, ppo.reinforce_config(discount=0.5, hidden=(16,), max_gradient=1e9))
+    rollout = Player(policy, envs(last=4), 0).rollout(8)
+    returns = torch.zeros(9, 2)
+    for step in reversed(range(8)):
+        returns[step] = 0.5 * rollout.reward[step] + 0.5 * (1 - rollout.over[step]) * returns[step + 1]
+    weights = ((returns[:-1] - returns[:-1].mean()) / returns[:-1].std()).flatten()
+    log_prob = ppo.distribution(policy, rollout.obs.flatten(0, 1)).log_prob(rollout.action.flatten())
+    expected = torch.autograd.grad(-(weights * log_prob).mean(), list(policy.net.parameters()))
+    ppo.update(learner, rollout)
+    for parameter, gradient in zip(policy.net.parameters(), expected, strict=True):
+        assert parameter.grad is not None
+        assert torch.allclose(parameter.grad, gradient, atol=1e-5)
+
+
+def test_annealing_ends_at_zero() -> None:
+    learner = agent(length=8, anneal=True, learning_rate=1e-3)
+    rates = []
+    for _ in ppo.train(learner, envs(), 64, 0):
+        rates.append(learner.optimiser.param_groups[0]["lr"])
+    assert rates == pytest.approx([1e-3, 0.75e-3, 0.5e-3, 0.25e-3])
+    assert learner.optimiser.param_groups[0]["lr"] == 0
+
+
 @pytest.mark.parametrize("continuous", [False, True])
 def test_it_learns_what_pays(continuous: bool) -> None:
     learner = agent(continuous, length=32, batch_size=32, learning_rate=3e-3)
