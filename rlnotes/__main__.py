@@ -76,6 +76,11 @@ def parser() -> argparse.ArgumentParser:
 
     add = command("bench", bench, "Measure speed and memory, as ratios within one run.")
     add.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+
+    about = "Race our GAIL against the imitation library's on CartPole; installs that library aside on first use."
+    add = command("race", race, about)
+    add.add_argument("--seeds", type=_positive, default=3, help="races (default: 3)")
+    add.add_argument("--json", action="store_true", help="print both curves of every race as one JSON object")
     return top
 
 
@@ -227,6 +232,15 @@ def bench(options: argparse.Namespace) -> int:
 
     report = bench.measure()
     print(json.dumps(report) if options.json else bench.table(report))
+    return 0
+
+
+def race(options: argparse.Namespace) -> int:
+    from rlnotes.evidence import race
+
+    report = race.run(options.seeds)
+    ratio = f"ours is {report['times_faster']:.1f} times faster to a return of {report['goal']:.0f}"
+    print(json.dumps(report) if options.json else f"{ratio}; written to {race.result()}")
     return 0
 
 
