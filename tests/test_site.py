@@ -32,7 +32,7 @@ def is_remote(address: str) -> bool:
 
 
 def test_every_chapter_has_a_page(site: Path) -> None:
-    for name in ("intro", "worlds", "td3bc", "ledger", "bibliography"):
+    for name in ("intro", "worlds", "td3bc", "gail", "ledger", "bibliography"):
         assert (site / "book" / f"{name}.html").exists()
     assert (site / "index.html").exists()
 
