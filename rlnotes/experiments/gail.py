@@ -225,8 +225,6 @@ ACROBOT_GAIL = Experiment(
         "survive": {"reward": "survive"},
         "either-unpaid": UNPAID,
         "hurry-unpaid": {"reward": "hurry", **UNPAID},
-        "constant-unpaid": CONTROLS["constant"] | UNPAID,
-        "penalty-10": {"gradient_penalty": 10.0},
     },
     bars=(
         Bar("GAIL comes within 10% of its expert", "either", "iqm", ">=", "expert", times=1.1),
