@@ -1,4 +1,4 @@
-"""Chapter "GAIL": who pays for the end, on CartPole and Acrobot; whether a world is needed; the notes' questions.
+"""Chapter "GAIL": who pays for the end, on CartPole and Acrobot; and whether a world is needed at all.
 
 Every variant differs from the first one of its experiment by what its override says. `expert` trains the DQN whose
 play the demonstrations are.

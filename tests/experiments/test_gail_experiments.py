@@ -1,4 +1,4 @@
-"""GAIL's experiments: who is shown what, when an expert is good enough, and what a cost says."""
+"""GAIL's experiments: who is shown what, and when an expert is good enough."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,8 @@ import pytest
 import torch
 
 from rlnotes.algos import gail
-from rlnotes.data.rollouts import Episode
 from rlnotes.evidence import race, runner
 from rlnotes.evidence.records import Run
-from rlnotes.experiments import gail_questions
 from rlnotes.experiments.base import evaluated
 from rlnotes.experiments.gail import CARTPOLE, CARTPOLE_GAIL, OFFLINE, demonstrations, new_agent, new_policy
 
@@ -63,37 +61,12 @@ def test_training_ends_when_an_evaluation_is_good_enough() -> None:
         Run("gail/acrobot", "either", 0, "smoke"),
         Run("gail/offline", "notes", 0, "smoke"),
         Run("gail/offline", "bc", 0, "smoke"),
-        Run("gail/questions", "alone", 0, "smoke"),
-        Run("gail/questions", "dqn", 0, "smoke"),
     ],
     ids=lambda run: f"{run.id}/{run.variant}",
 )
 def test_it_runs_at_the_smallest_budget(run: Run) -> None:
     record, _ = runner.live(run, progress=False)
     assert np.isfinite(record.last("final_return"))
-
-
-def test_the_cost_of_an_episode_by_hand() -> None:
-    """A discriminator that always says the same charges minus that, whether the episode ends or not."""
-    settings = CARTPOLE_GAIL.settings_for("ten", "smoke")
-    shown = demonstrations(settings, 0)
-    agent = new_agent(new_policy(CARTPOLE, settings, shown)[0], settings)
-    with torch.no_grad():
-        for parameter in agent.discriminator.parameters():
-            parameter.zero_()
-        last = agent.discriminator.net[-1]
-        assert isinstance(last, torch.nn.Linear)
-        last.bias.fill_(2.0)
-    fallen = Episode(0, np.zeros((4, 4), np.float32), np.zeros(3, np.int64), np.ones(3), True, False)
-    assert gail_questions.cost(agent, fallen) == pytest.approx(-2.0, rel=1e-5)
-    assert gail_questions.cost(agent, shown[0]) == pytest.approx(-2.0 * (1 - 0.99**500), rel=1e-3)
-
-
-def test_a_player_that_always_slips_plays_at_random() -> None:
-    always, never = (gail_questions.slipping(lambda obs: np.zeros(len(obs), int), often, 0) for often in (1.0, 0.0))
-    obs = np.zeros((1_000, 4))
-    assert never(obs).sum() == 0
-    assert 400 < always(obs).sum() < 600
 
 
 def test_the_race_is_between_medians() -> None:
