@@ -1,9 +1,10 @@
-"""The ratio of an action nobody played (`gail/racecar-ppo`).
+"""The ratio of an action nobody played: read in the notes' PPO, and not yet tried on their race car.
 
-Symptom: PPO runs, its loss moves, and the policy does not improve.
+Symptom to expect: PPO runs, its loss moves, and the policy does not improve.
 Cause: the new log-probability in the ratio is that of an action drawn anew, with the noise inside the graph. For a
 Gaussian, log π(μ + σ ε) = −ε²/2 − log σ − const: the mean has cancelled out of it, so that no reward, however large,
-moves the mean. Only σ is moved, and by a ratio of two unrelated actions.
+moves the mean. Only σ is moved, and by a ratio of two unrelated actions. (The notes add the tanh's change of variables,
+through which the mean is moved after all, but still not by what was played.)
 Diagnostic: before anything has changed, old and new policy are the same, so the ratio is 1. Here it is not.
 """
 

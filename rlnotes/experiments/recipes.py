@@ -161,7 +161,7 @@ RECIPES = {
             player=_acrobot_expert,
             expert=_acrobot_expert,
             episodes=100,
-            description="A DQN that swings up in under 100 steps.",
+            description="A DQN that swings up in under 100 steps on average.",
         ),
         _drives(RACECAR_CLEAN, "The scripted driver without noise.", PERTURBED),
         _drives(
