@@ -4,8 +4,8 @@ Symptom: GAIL solves CartPole with swapped labels, and on Acrobot it never swing
 Cause: −log(1 − D) is positive whatever D says, and nothing is paid after the end. So every step is worth having, and
 an end is a loss: that keeps a pole up without any demonstration, and keeps an arm from doing what was shown.
 Diagnostic: the share of steps that are paid more than 0. At 1, the reward is a bonus for being alive, at 0 a price for
-it; in both cases the length of an episode is paid for first, and its likeness to the demonstrations second. It reads the
-pay and not the result, so it is known before any training.
+it; in both cases the length of an episode is paid for first, and its likeness to the demonstrations second. It reads
+the pay and not the result, so it is known before any training.
 """
 
 import torch
