@@ -81,6 +81,10 @@ def parser() -> argparse.ArgumentParser:
     add = command("race", race, about)
     add.add_argument("--seeds", type=_positive, default=3, help="races (default: 3)")
     add.add_argument("--json", action="store_true", help="print both curves of every race as one JSON object")
+
+    about = "Train the race car with GAIL once more and keep what the discriminator pays for each place on the track."
+    add = command("pay-map", pay_map, about)
+    add.add_argument("--json", action="store_true", help="print what was kept as one JSON object")
     return top
 
 
@@ -241,6 +245,16 @@ def race(options: argparse.Namespace) -> int:
     report = race.run(options.seeds)
     ratio = f"ours is {report['times_faster']:.1f} times faster to a return of {report['goal']:.0f}"
     print(json.dumps(report) if options.json else f"{ratio}; written to {race.result()}")
+    return 0
+
+
+def pay_map(options: argparse.Namespace) -> int:
+    from rlnotes.evidence import pay_map
+
+    maps = pay_map.run()
+    pay_map.write(maps)
+    kept = {"maps": len(maps.steps), "places": len(maps.places), "file": str(pay_map.result())}
+    print(json.dumps(kept) if options.json else "{maps} maps of {places} places, kept in {file}".format(**kept))
     return 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rlnotes.__main__ import main, parser
 
-COMMANDS = ["list", "run", "sweep", "evaluate", "data", "drive", "bench", "race"]
+COMMANDS = ["list", "run", "sweep", "evaluate", "data", "drive", "bench", "race", "pay-map"]
 
 
 def rlnotes(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -10,7 +10,8 @@ more than the demonstrations do. If nothing is paid, as is usual, an end is wort
 of it. If the episode goes on for ever in an absorbing state (Kostrikov et al., 2019), the discriminator sees that
 state on both sides, and judges and pays it like any other.
 
-The learner is PPO, or REINFORCE as a special case of it. It sees no reward of the task unless asked to.
+The learner is PPO, or REINFORCE as a special case of it. It sees no reward of the task unless asked to. It may clone
+the demonstrations at the same time (`Config.cloning`; Jena et al., 2020).
 """
 
 import warnings
@@ -26,10 +27,11 @@ from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.utils import RunningMeanStd
 from torch import Tensor, nn
 
-from rlnotes.algos import ppo
+from rlnotes.algos import bc, ppo
 from rlnotes.algos.networks import adam, mlp
 from rlnotes.algos.policy import Policy
 from rlnotes.data.rollouts import Episode
+from rlnotes.data.transitions import Transitions
 
 Diagnostics = dict[str, Tensor]
 Reward = Callable[[Tensor], Tensor]
@@ -54,6 +56,7 @@ class Config:
     hidden: tuple[int, ...] = (64, 64)
     sees_actions: bool = True  # False: states alone are compared
     task_weight: float = 0.0  # of the task's own reward, where it is to count as well
+    cloning: float = 0.0  # weight of behaviour cloning in the learner's loss
     learner: ppo.Config = field(default_factory=ppo.Config)
 
 
@@ -188,6 +191,14 @@ def paid(agent: Agent, rollout: ppo.Rollout) -> tuple[ppo.Rollout, Tensor]:
     return rollout._replace(reward=reward), worth
 
 
+def cloning_loss(agent: Agent, demonstrations: Sequence[Episode]) -> Callable[[], Tensor]:
+    """Behaviour cloning's loss on another batch each time, as much as it is to count."""
+    policy, weight = agent.policy, agent.config.cloning
+    data = Transitions.from_episodes(demonstrations).encoded(policy.encode_obs, policy.encode_action)
+    size = min(agent.config.learner.batch_size, len(data))
+    return lambda: weight * bc.imitation_loss(policy, data.sample(size))[0] if weight else torch.zeros(())
+
+
 def train(
     agent: Agent, envs: VectorEnv, demonstrations: Sequence[Episode], steps: int, seed: int, warn: bool = True
 ) -> Iterator[tuple[int, Diagnostics]]:
@@ -195,7 +206,7 @@ def train(
 
     Warns if episodes end early and nothing is paid after that, unless told that this is meant.
     """
-    expert = shown_by_expert(agent, demonstrations)
+    expert, clone = shown_by_expert(agent, demonstrations), cloning_loss(agent, demonstrations)
     player, length = ppo.Player(agent.policy, envs, seed), agent.config.learner.length
     for step in ppo.rollout_ends(steps, length * envs.num_envs):
         rollout = player.rollout(length)
@@ -210,15 +221,16 @@ def train(
         diagnostics = update_discriminator(agent, expert, shown_by_learner(agent, rollout))
         rollout, worth = paid(agent, rollout)
         paying = {"paid": rollout.reward.mean(), "paid_above_0": (rollout.reward > 0).float().mean()}
-        yield step, diagnostics | paying | ppo.update(agent.learner, rollout, worth)
+        yield step, diagnostics | paying | ppo.update(agent.learner, rollout, worth, clone)
         ppo.slow_down(agent.learner, step / steps)
 
 
 class Paid(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
     """The world in which the discriminator pays, for any learner that can be trained in a world (here: DQN).
 
-    Every `length` steps the discriminator learns from them. An end is paid at once with all that its absorbing state
-    would ever give: Σ γ^k r = r / (1 − γ), one step later. A replay remembers what was paid when it was played.
+    Rewards are multiplied by 1 − γ, so that values are means, as in `ppo`. An end is paid at once with all that its
+    absorbing state would ever give: (1 − γ) Σ γ^k r = r, one step later. Every `length` steps the discriminator learns
+    from them. A replay remembers what was paid when it was played.
     """
 
     def __init__(self, env: gym.Env[Any, Any], agent: Agent, demonstrations: Sequence[Episode]) -> None:
@@ -248,12 +260,12 @@ class Paid(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
         row = features(agent, self._obs, agent.policy.encode_action(torch.as_tensor(action)))
         self._obs = self._encoded(obs)
         self._steps.append(row)
-        reward = self._pay(row)
+        discount = agent.config.learner.discount
+        reward = (1 - discount) * self._pay(row)
         if terminated:
             self._ends.append(self._obs)
             if agent.config.after_end != "nothing":
-                discount = agent.config.learner.discount
-                reward += discount / (1 - discount) * self._pay(ended_features(agent, self._obs))
+                reward += discount * self._pay(ended_features(agent, self._obs))
         if len(self._steps) == agent.config.learner.length:
             ends = torch.stack(self._ends) if self._ends else torch.zeros(0, len(self._obs))
             with torch.enable_grad():

@@ -15,7 +15,8 @@ cancels, and the *same* action must go into both: one drawn anew has nothing to 
 With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE (`reinforce_config`).
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ class Config:
     batch_size: int = 256
     learning_rate: float = 3e-4
     anneal: bool = False  # let the learning rate fall on a line, to zero at the last step
+    first_deviation: float = 1.0  # of continuous actions, before the tanh
     entropy_weight: float = 0.0
     value_weight: float = 0.5
     max_gradient: float = 0.5
@@ -74,6 +76,8 @@ class Agent:
             assert isinstance(last, nn.Linear)
             last.weight.mul_(0.01)
             last.bias.zero_()
+            if policy.head == "gaussian":
+                last.bias[policy.action_dim :] = math.log(config.first_deviation)
         self.optimiser = adam([*policy.net.parameters(), *self.value.parameters()], config.learning_rate)
 
 
@@ -159,8 +163,16 @@ def policy_loss(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip:
     }
 
 
-def update(agent: Agent, rollout: Rollout, worth_of_ends: Tensor | float = 0.0) -> Diagnostics:
-    """All epochs on one rollout. `first_ratio_off` is how far ρ is from 1 before anything has changed: 0."""
+def update(
+    agent: Agent,
+    rollout: Rollout,
+    worth_of_ends: Tensor | float = 0.0,
+    also: Callable[[], Tensor] = lambda: torch.zeros(()),
+) -> Diagnostics:
+    """All epochs on one rollout. `also` is a loss of its own kind, added to every batch's.
+
+    `first_ratio_off` is how far ρ is from 1 before anything has changed: 0.
+    """
     config = agent.config
     with torch.no_grad():
         trust = float(config.baseline)
@@ -181,7 +193,7 @@ def update(agent: Agent, rollout: Rollout, worth_of_ends: Tensor | float = 0.0) 
             first = diagnostics["ratio_off"] if first is None else first
             value_loss = F.mse_loss(agent.value(obs[batch]).squeeze(-1), target[batch])
             entropy = chances.entropy().mean()
-            total = loss + config.value_weight * value_loss - config.entropy_weight * entropy
+            total = loss + config.value_weight * value_loss - config.entropy_weight * entropy + also()
             agent.optimiser.zero_grad()
             total.backward()
             for net in (agent.policy.net, agent.value):  # apart, or a poor value function would slow the policy down

@@ -21,7 +21,7 @@ CONTROLS: dict[str, Reward] = {
     "swapped-either": lambda logit: -logit,
     "constant": torch.ones_like,
 }
-PAYS: dict[str, Reward] = REWARDS | CONTROLS
+PAYS: dict[str, Reward] = REWARDS | CONTROLS | {"hundredfold": lambda logit: 100 * logit}
 
 
 def fires(paid_above_0: float, after_end: str) -> bool:

@@ -1,7 +1,7 @@
 """Short films of policies at work, made by playing them."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,11 @@ def side_by_side(
     `every` shows only each so many-th step, where the simulation is quicker than the eye.
     """
     films = [_film(make_env, label, policy, seed, steps)[::every] for label, policy in policies.items()]
-    frames = [np.concatenate(parts, axis=1) for parts in zip(*films, strict=True)]
+    return video([np.concatenate(parts, axis=1) for parts in zip(*films, strict=True)], fps)
+
+
+def video(frames: Sequence[np.ndarray], fps: int) -> Video:
+    """Pictures of one size, height and width even, as a film inside the page."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
         # yuv420p is the one pixel format that every browser plays.

@@ -58,6 +58,7 @@ def learner(settings: Settings) -> ppo.Config:
         "length": settings["length"],
         "learning_rate": settings["learning_rate"],
         "anneal": settings["anneal"],
+        "first_deviation": settings.get("first_deviation", 1.0),
         "entropy_weight": settings["entropy_weight"],
         "hidden": tuple(settings["hidden"]),
     }
@@ -71,6 +72,7 @@ def new_agent(policy: Policy, settings: Settings) -> gail.Agent:
         reward=survival.PAYS[settings["reward"]],
         after_end=settings["after_end"],
         task_weight=settings["task_weight"],
+        cloning=settings.get("cloning", 0.0),
         sees_actions=settings["sees_actions"],
         gradient_penalty=settings["gradient_penalty"],
         spectral=settings["spectral"],

@@ -1,7 +1,7 @@
 """Every experiment that can be run, found by its ledger id."""
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import gail, ledger, racecar, td3bc, umaze, worlds
+from rlnotes.experiments import gail, gail_questions, gail_racecar, ledger, racecar, td3bc, umaze, worlds
 from rlnotes.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -15,6 +15,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         gail.CARTPOLE_GAIL,
         gail.ACROBOT_GAIL,
         gail.OFFLINE,
+        gail_racecar.RACECAR_REINFORCE,
+        gail_racecar.RACECAR_PPO,
+        gail_questions.QUESTIONS,
         worlds.BULLET_CARTPOLE,
         worlds.PLATE,
         worlds.CUSTOM_GYM,

@@ -180,7 +180,7 @@ def test_the_task_pays_nothing_and_the_discriminator_everything() -> None:
 
 
 def test_a_world_that_is_paid_for_by_the_discriminator() -> None:
-    """Each step pays what D says of it, and an end for all that comes after it: γ / (1 − γ) = 1 times its state."""
+    """Each step pays 1 − γ of what D says of it, and an end for all that follows it: γ times its state. γ is 1/2."""
     learner = agent(epochs=0)
     shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
     world = gail.Paid(Door(), learner, shown)
@@ -192,7 +192,7 @@ def test_a_world_that_is_paid_for_by_the_discriminator() -> None:
         with torch.no_grad():
             paid = learner.discriminator(gail.features(learner, before, torch.tensor(action)))
             paid += terminated * learner.discriminator(gail.ended_features(learner, torch.as_tensor(obs)))
-        rows.append((reward, float(paid)))
+        rows.append((reward, float(paid) / 2))
     assert terminated
     assert all(reward == pytest.approx(paid, abs=1e-6) for reward, paid in rows)
 
@@ -207,3 +207,26 @@ def test_the_paid_world_teaches_its_discriminator() -> None:
             world.reset()
     after = learner.discriminator.parameters()
     assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
+
+
+def test_cloning_weighs_the_error_on_the_demonstrations() -> None:
+    shown = [episode([0, -1, -2, -3, -4], [1, 1, 1, 1], terminated=True)]
+    learner = agent(cloning=3.0)
+    with torch.no_grad():
+        for parameter in learner.policy.net.parameters():
+            parameter.zero_()
+    assert gail.cloning_loss(learner, shown)().item() == pytest.approx(3 * math.log(2), rel=1e-5)
+    assert gail.cloning_loss(agent(cloning=0.0), shown)().item() == 0
+
+
+def test_a_reward_for_leaving_does_not_move_who_mostly_clones() -> None:
+    """`hurry` teaches to leave at once; the clone stays as long as was shown."""
+    shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
+    patient = ppo.Config(discount=0.9, length=16, batch_size=64, learning_rate=3e-3, hidden=(16,))
+    pay: dict[str, Any] = {"reward": gail.REWARDS["hurry"], "after_end": "nothing", "cloning": 100.0}
+    learner = agent(**pay, gradient_penalty=1.0, hidden=(16, 16), learner=patient)
+    worlds = SyncVectorEnv([Door] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
+    for _ in gail.train(learner, worlds, shown, steps=16_000, seed=0, warn=False):
+        pass
+    (played,) = rollout(Door, learner.policy.act, [0])
+    assert len(played.rewards) == 4

@@ -146,6 +146,26 @@ def test_reinforce_is_ppo_without_critic_and_second_pass() -> None:
         assert torch.allclose(parameter.grad, gradient, atol=1e-5)
 
 
+def test_the_first_actions_spread_as_far_as_they_are_told() -> None:
+    chances = ppo.distribution(agent(continuous=True, first_deviation=0.3).policy, torch.zeros(5, 1))
+    assert chances.stddev.flatten().tolist() == pytest.approx([0.3] * 5, rel=0.05)
+
+
+def test_what_is_learnt_also_counts_in_every_batch() -> None:
+    learner = agent(epochs=2, batch_size=8)
+    rollout = Player(learner.policy, envs(), 0).rollout(16)
+    pull = learner.policy.net[0].bias
+    calls: list[Tensor] = []
+
+    def also() -> Tensor:
+        calls.append(1_000 * pull.square().sum())  # type: ignore[operator]
+        return calls[-1]
+
+    ppo.update(learner, rollout, also=also)
+    assert len(calls) == 2 * 2 * 16 / 8
+    assert calls[-1] < calls[0]
+
+
 def test_annealing_ends_at_zero() -> None:
     learner = agent(length=8, anneal=True, learning_rate=1e-3)
     rates = []
