@@ -276,6 +276,8 @@ def start_offline(settings: Settings, seed: int) -> Trial:
     return Trial(policy, updates, evaluated(policy.act, stream, updates, CARTPOLE, settings, diagnose))
 
 
+LONGER = {"updates": 9_000}
+
 OFFLINE = Experiment(
     id="gail/offline",
     world=lambda settings: CARTPOLE,
@@ -301,9 +303,12 @@ OFFLINE = Experiment(
         "standardised": {"discriminator_rate": 1e-4},
         "raw-quick-discriminator": {"states": "raw"},
         "bc": {"learner": "bc"},
+        "longer": LONGER,
+        "standardised-longer": {"discriminator_rate": 1e-4, **LONGER},
     },
     bars=(
         Bar("with a quick discriminator it keeps the pole up", "quick-discriminator", "iqm", ">=", 475.0),
+        Bar("three times as long, it still does", "longer", "iqm", ">=", 475.0),
         Bar("behaviour cloning does, too", "bc", "iqm", ">=", 475.0),
     ),
     start=start_offline,
