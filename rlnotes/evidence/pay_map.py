@@ -7,13 +7,18 @@ of a car that does at this place what the nearest demonstrated state does. The c
 from pathlib import Path
 from typing import NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from IPython.display import Video
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from tqdm import tqdm
 
 from rlnotes import paths
 from rlnotes.algos import gail
 from rlnotes.data.rollouts import Episode
+from rlnotes.evidence import clips, figures
 from rlnotes.experiments import gail_racecar
 from rlnotes.seeding import reset_seeds
 
@@ -74,3 +79,25 @@ def write(maps: Maps) -> None:
 def read() -> Maps:
     with np.load(result()) as file:
         return Maps(**{name: file[name] for name in Maps._fields})
+
+
+def draw(ax: Axes, maps: Maps, number: int, most: float = 2.0) -> PathCollection:
+    """One map: blue is paid, red is charged, the line is where the learner drove at that time."""
+    figures.track(ax)
+    x, y = maps.places.T
+    paid = maps.paid[number].astype(float)
+    coloured = ax.scatter(x, y, c=paid, cmap="RdBu", vmin=-most, vmax=most, marker="s", s=5, linewidths=0, zorder=0)
+    ax.plot(*maps.drives[number].T, color="black", linewidth=1.2)
+    ax.set_title(f"after {maps.steps[number]:,} steps")
+    return coloured
+
+
+def film(maps: Maps, fps: int = 4) -> Video:
+    frames = []
+    for number in range(len(maps.steps)):
+        figure, ax = plt.subplots(figsize=(8, 4.6), dpi=100, layout="constrained")
+        figure.colorbar(draw(ax, maps, number), label="paid per step", shrink=0.8)
+        figure.canvas.draw()
+        frames.append(np.asarray(figure.canvas.buffer_rgba())[..., :3])  # type: ignore[attr-defined]
+        plt.close(figure)
+    return clips.video(frames, fps)

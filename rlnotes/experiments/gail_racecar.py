@@ -115,12 +115,10 @@ RACECAR_PPO = Experiment(
 )
 
 
-# Step by step from the notes to the fix, each with all that the steps before it changed.
+# Step by step from the notes' learner and pay to the fix, each with all that the steps before it changed.
 REINFORCE: Settings = {"generator": "reinforce", "envs": 1, "length": 2_048, "learning_rate": 3e-3, "anneal": False}
-UNITS: Settings = REINFORCE | survival.FAULT | NO_PENALTY | NO_CLONING
 LADDER: dict[str, Settings] = {
-    "notes": UNITS | THROTTLE | {"states": "divided-by-15"},
-    "units": UNITS,
+    "notes": REINFORCE | survival.FAULT | NO_PENALTY | NO_CLONING,
     "paid": REINFORCE | NO_CLONING,
     "cloning": REINFORCE,
 }
