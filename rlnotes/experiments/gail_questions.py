@@ -1,8 +1,8 @@
 """Chapter "GAIL": the notes' six questions, each answered by a small run on CartPole.
 
-How large may the reward be (`hundredfold`)? The discriminator's reward alone, or with the task's (`plus-task`)? Only
-pairs of state and action (`states-only`)? Must it interact with the world (`gail/offline`)? Does it train only policy
-networks (`dqn`)? What is a cost function (what `alone` records at its end)?
+How large may the reward be (`hundredfold`, `dqn-hundredfold`)? The discriminator's reward alone, or with the task's
+(`plus-task`)? Only pairs of state and action (`states-only`)? Must it interact with the world (`gail/offline`)? Does it
+train only policy networks (`dqn`)? What is a cost function (what `alone` records at its end)?
 """
 
 from collections.abc import Iterator, Sequence
@@ -90,6 +90,8 @@ def _start_dqn(settings: Settings, shown: Sequence[Episode], seed: int) -> Trial
     return Trial(policy, steps, evaluated(policy.act, stream, steps, CARTPOLE, settings))
 
 
+DQN: Settings = {"generator": "dqn-paid", "enough": 475.0}
+
 QUESTIONS = Experiment(
     id="gail/questions",
     world=lambda settings: CARTPOLE,
@@ -100,7 +102,8 @@ QUESTIONS = Experiment(
         "hundredfold": {"reward": "hundredfold"},
         "plus-task": {"task_weight": 1.0},
         "states-only": {"sees_actions": False},
-        "dqn": {"generator": "dqn-paid", "enough": 475.0},
+        "dqn": DQN,
+        "dqn-hundredfold": DQN | {"reward": "hundredfold"},
     },
     bars=(
         Bar("the discriminator's reward is enough", "alone", "iqm", ">=", 475.0),
