@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from IPython.display import Video
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
+from matplotlib.image import AxesImage
 from tqdm import tqdm
 
 from rlnotes import paths
@@ -81,13 +81,16 @@ def read() -> Maps:
         return Maps(**{name: file[name] for name in Maps._fields})
 
 
-def draw(ax: Axes, maps: Maps, number: int, most: float = 2.0) -> PathCollection:
+def draw(ax: Axes, maps: Maps, number: int, most: float = 2.0) -> AxesImage:
     """One map: blue is paid, red is charged, the line is where the learner drove at that time."""
     figures.track(ax)
-    x, y = maps.places.T
-    paid = maps.paid[number].astype(float)
-    coloured = ax.scatter(x, y, c=paid, cmap="RdBu", vmin=-most, vmax=most, marker="s", s=5, linewidths=0, zorder=0)
+    columns, rows = (maps.places / SPACING).astype(int).T
+    paid = np.full((rows.max() + 1, columns.max() + 1), np.nan)
+    paid[rows, columns] = maps.paid[number]
+    around = (0, paid.shape[1] * SPACING, 0, paid.shape[0] * SPACING)
+    coloured = ax.imshow(paid, cmap="RdBu", vmin=-most, vmax=most, origin="lower", extent=around, zorder=0)
     ax.plot(*maps.drives[number].T, color="black", linewidth=1.2)
+    ax.set(xlim=(-0.5, 16), ylim=(-0.5, 8.8))
     ax.set_title(f"after {maps.steps[number]:,} steps")
     return coloured
 
