@@ -1,6 +1,6 @@
-"""The ratio of an action nobody played: read in the notes' PPO, and not yet tried on their race car.
+"""The ratio of an action nobody played, read in the notes' PPO (`gail/racecar-ppo`).
 
-Symptom to expect: PPO runs, its loss moves, and the policy does not improve.
+Symptom: PPO runs, its loss moves, and the policy learns nothing from what it is paid.
 Cause: the new log-probability in the ratio is that of an action drawn anew, with the noise inside the graph. For a
 Gaussian, log π(μ + σ ε) = −ε²/2 − log σ − const: the mean has cancelled out of it, so that no reward, however large,
 moves the mean. Only σ is moved, and by a ratio of two unrelated actions. (The notes add the tanh's change of variables,
