@@ -96,9 +96,9 @@ def draw(ax: Axes, maps: Maps, number: int, most: float = 2.0) -> AxesImage:
 
 
 def film(maps: Maps, fps: int = 4) -> Video:
-    frames = []
+    frames = []  # 800 by 464: multiples of 16, as the codec wants them
     for number in range(len(maps.steps)):
-        figure, ax = plt.subplots(figsize=(8, 4.6), dpi=100, layout="constrained")
+        figure, ax = plt.subplots(figsize=(8, 4.64), dpi=100, layout="constrained")
         figure.colorbar(draw(ax, maps, number), label="paid per step", shrink=0.8)
         figure.canvas.draw()
         frames.append(np.asarray(figure.canvas.buffer_rgba())[..., :3])  # type: ignore[attr-defined]
