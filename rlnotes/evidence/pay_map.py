@@ -1,7 +1,8 @@
 """What the discriminator would pay for each place on the track, while the race car learns.
 
-Trains the first seed of `gail/racecar-ppo` once more, as it is recorded, and keeps a map every few rollouts: the reward
-of a car that does at this place what the nearest demonstrated state does. The chapter draws from the file.
+Trains `gail/racecar-ppo` once more, with the settings and the first seed of its records, and keeps a map every few
+rollouts: the reward of a car that does at this place what the nearest demonstrated state does. The chapter draws from
+the file.
 """
 
 from pathlib import Path
@@ -23,6 +24,7 @@ from rlnotes.experiments import gail_racecar
 from rlnotes.seeding import reset_seeds
 
 BETWEEN = 2  # rollouts from one map to the next
+LONGEST = 501  # observations of an episode that runs out of time
 SPACING = 0.1  # m between the places of a map
 CORRIDORS = ((0, 2, 0, 4), (0, 10, 2, 4), (8, 10, 2, 8), (8, 15, 6, 8))  # x from, to; y from, to
 
@@ -65,7 +67,7 @@ def run(seed: int = 0, budget: str = "full") -> Maps:
     for number, (step, _) in enumerate(tqdm(stream, desc="what is paid for on the track", unit="rollout")):
         if number % BETWEEN == 0:
             (drive,) = world.play(agent.policy.act, reset_seeds("evaluate", 0, 1))
-            line = np.pad(drive.observations[:, :2], ((0, 501 - len(drive.observations)), (0, 0)), mode="edge")
+            line = np.pad(drive.observations[:, :2], ((0, LONGEST - len(drive.observations)), (0, 0)), mode="edge")
             maps.append((step, paid_at(agent, shown, places), line))
     steps, paid, lines = (np.array(column) for column in zip(*maps, strict=True))
     return Maps(steps, places, paid.astype(np.float16), lines.astype(np.float32))

@@ -70,6 +70,7 @@ def test_training_ends_when_an_evaluation_is_good_enough() -> None:
         Run("gail/questions", "dqn", 0, "smoke"),
         Run("gail/racecar-ppo", "ppo", 0, "smoke"),
         Run("gail/racecar-ppo", "throttle-from-minus-1", 0, "smoke"),
+        Run("gail/racecar-reinforce", "reinforce", 0, "smoke"),
     ],
     ids=lambda run: f"{run.id}/{run.variant}",
 )
@@ -129,7 +130,9 @@ def test_without_the_tanh_the_car_gets_another_action() -> None:
 
 
 @pytest.mark.parametrize(("variant", "throttle"), [("ppo", 0.5), ("throttle-from-minus-1", 0.0)])
-def test_a_policy_that_says_nothing_means_half_the_throttle(variant: str, throttle: float) -> None:
+def test_a_policy_that_says_nothing_stands_still_only_where_throttle_begins_at_minus_1(
+    variant: str, throttle: float
+) -> None:
     agent, _, _ = gail_racecar.new_trial(gail_racecar.RACECAR_PPO.settings_for(variant, "smoke"), 0)
     assert agent.policy.decode_action(torch.zeros(2)).tolist() == [0, throttle]
 
