@@ -17,10 +17,11 @@ BUDGET ?= ci
 SEED ?= 0
 NOTEBOOKS := $(wildcard book/*.ipynb)
 
-.PHONY: help book test lab run refresh data clean
+.PHONY: help book lint check test lab run refresh data clean
 
 help:
 	@echo "make book                     build the site into _build/html (minutes, no training)"
+	@echo "make check                    lint, types and the quick tests (about two minutes)"
 	@echo "make test                     everything that CI checks (about 20 minutes)"
 	@echo "make lab                      open the chapters in JupyterLab"
 	@echo "make run CHAPTER=td3bc BUDGET=full   run one chapter with papermill into _runs/"
@@ -42,11 +43,19 @@ book: $(READY)
 data: $(READY)
 	$(BIN)/python -m rlnotes data
 
-test: $(READY) data
+# Each test goes to whichever core is free, in the order of tests/conftest.py: long ones first.
+PYTEST := $(BIN)/pytest tests --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest tests --numprocesses 2 --dist loadfile
+
+check: lint
+	$(PYTEST) -m "not slow"
+
+test: lint data
+	$(PYTEST)
 
 lab: $(READY) data
 	$(BIN)/jupyter lab book

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rlnotes.errors import UserError
+from rlnotes.paths import LARGEST_SEED
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,12 +23,18 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
-        print("rlnotes: stopped; finished runs are recorded, start again to go on", file=sys.stderr)
+        print(
+            "rlnotes: stopped; finished runs are recorded, start again to go on",
+            file=sys.stderr,
+        )
         return 130
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m rlnotes", description="Reinforcement-learning notes that run.")
+def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
+    top = argparse.ArgumentParser(
+        prog="python -m rlnotes",
+        description="Reinforcement-learning notes that run.",
+    )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, function: Any, help: str) -> argparse.ArgumentParser:
@@ -34,68 +42,100 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
-    add = command("list", list_ledger, "Show the ledger: every experiment, the notes' figure, ours, the verdict.")
-    add.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    def flag(add: argparse.ArgumentParser, name: str, help: str) -> None:
+        add.add_argument(name, action="store_true", help=help)
 
-    add = command("run", run, "Train one seed of one experiment and record it.")
-    add.add_argument("id", help="ledger id, e.g. td3bc/pendulum")
-    add.add_argument("--variant", help="which variant (default: the experiment's first)")
-    add.add_argument("--seed", type=_natural, default=0, help="training seed (default: 0)")
+    def number(
+        add: argparse.ArgumentParser, name: str, type: Any, default: Any, help: str
+    ) -> None:
+        add.add_argument(name, type=type, default=default, help=help)
+
+    def which(add: argparse.ArgumentParser) -> None:
+        add.add_argument("id", help="the experiment, e.g. td3bc/pendulum")
+
+    about = "Show the ledger: every experiment, the notes' figure, ours, the verdict."
+    add = command("list", list_ledger, about)
+    flag(add, "--json", "print a JSON list instead of a table")
+
+    about = "Train one seed of one experiment and record it."
+    add = command("run", run, about)
+    which(add)
+    add.add_argument("--variant", help="which variant (default: the first)")
+    number(add, "--seed", _seed, 0, "training seed (default: 0)")
     _budget(add)
     add.add_argument("--logdir", type=Path, help="also write TensorBoard logs here")
-    add.add_argument("--replace", action="store_true", help="record again over an existing record")
-    add.add_argument("--quiet", action="store_true", help="no progress bar")
-    add.add_argument("--json", action="store_true", help="print the final metrics as one JSON object")
+    flag(add, "--replace", "record again over an existing record")
+    number(
+        add,
+        "--save-every",
+        float,
+        300.0,
+        "seconds between saved states, from which a stopped run goes on (default: 300)",
+    )
+    flag(add, "--quiet", "no progress bar")
+    flag(add, "--json", "print the final metrics as one JSON object")
 
-    add = command("sweep", sweep, "Train and record many seeds; resumes where it was stopped.")
-    add.add_argument("id", help="ledger id, e.g. td3bc/pendulum")
-    add.add_argument("--variant", action="append", help="only this variant (repeatable; default: all)")
-    add.add_argument("--seeds", type=_positive, help="number of training seeds (default: as the experiment says)")
+    about = "Train and record many seeds; goes on where it was stopped."
+    add = command("sweep", sweep, about)
+    which(add)
+    add.add_argument(
+        "--variant", action="append", help="only this one (repeatable; default: all)"
+    )
+    number(
+        add, "--seeds", _positive, None, "how many (default: as the experiment says)"
+    )
     _budget(add)
-    add.add_argument("--jobs", type=_positive, default=2, help="processes side by side (default: 2)")
-    add.add_argument("--quiet", action="store_true", help="no progress bar")
-    add.add_argument("--json", action="store_true", help="print what was made, failed and already there")
+    number(add, "--jobs", _positive, None, "cores to keep busy (default: all)")
+    flag(add, "--quiet", "no progress bar")
+    flag(add, "--json", "print what was made, failed and already there")
 
-    add = command("evaluate", evaluate, "Play a recorded policy in its unmodified environment.")
-    add.add_argument("id", help="ledger id, e.g. td3bc/pendulum")
-    add.add_argument("--variant", help="which variant (default: the experiment's first)")
-    add.add_argument("--train-seed", type=_natural, help="whose policy (default: the median training seed's)")
-    add.add_argument("--episodes", type=_positive, default=100, help="number of episodes (default: 100)")
-    add.add_argument("--seed", type=_natural, default=0, help="seed of the evaluation starts (default: 0)")
-    add.add_argument("--json", action="store_true", help="print one JSON object")
+    about = "Play a recorded policy in its unmodified environment."
+    add = command("evaluate", evaluate, about)
+    which(add)
+    add.add_argument("--variant", help="which variant (default: the first)")
+    number(
+        add, "--train-seed", _seed, None, "whose policy (default: the median seed's)"
+    )
+    number(add, "--episodes", _positive, 100, "number of episodes (default: 100)")
+    number(add, "--seed", _seed, 0, "seed of the evaluation starts (default: 0)")
+    flag(add, "--sample", "draw actions from the policy's distribution, not its mode")
+    flag(add, "--best", "the policy of the best evaluation, not of the end")
+    flag(add, "--json", "print one JSON object")
 
-    add = command("data", data, "Make the book's Minari datasets from the recorded policies.")
-    add.add_argument("id", nargs="*", help="dataset ids (default: all that are missing and that a chapter reads)")
-    add.add_argument("--json", action="store_true", help="print the state of each dataset")
+    about = "Make the book's Minari datasets from the recorded policies."
+    add = command("data", data, about)
+    add.add_argument(
+        "id", nargs="*", help="dataset ids (default: all that a chapter reads)"
+    )
+    flag(add, "--json", "print the state of each dataset")
 
-    add = command("drive", drive, "Drive the race car with the arrow keys and keep the episodes as a Minari dataset.")
-    add.add_argument("--episodes", type=_positive, default=10, help="how many episodes to drive (default: 10)")
-    add.add_argument("--dataset", default="rlnotes/racecar/human-v0", help="dataset to create (default: %(default)s)")
-    add.add_argument("--seed", type=_natural, default=0, help="seed of the starts (default: 0)")
-    add.add_argument("--json", action="store_true", help="print what was collected as one JSON object")
+    about = "Drive the race car with the arrow keys into a Minari dataset."
+    add = command("drive", drive, about)
+    number(add, "--episodes", _positive, 10, "how many to drive (default: 10)")
+    add.add_argument(
+        "--dataset",
+        default="rlnotes/racecar/human-v0",
+        help="dataset to create (default: %(default)s)",
+    )
+    number(add, "--seed", _seed, 0, "seed of the starts (default: 0)")
+    flag(add, "--json", "print what was collected as one JSON object")
 
-    add = command("bench", bench, "Measure speed and memory, as ratios within one run.")
-    add.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-
-    about = "Race our GAIL against the imitation library's on CartPole; installs that library aside on first use."
-    add = command("race", race, about)
-    add.add_argument("--seeds", type=_positive, default=3, help="races (default: 3)")
-    add.add_argument("--json", action="store_true", help="print both curves of every race as one JSON object")
-
-    about = "Train the race car with GAIL once more and keep what the discriminator pays for each place on the track."
-    add = command("pay-map", pay_map, about)
-    add.add_argument("--json", action="store_true", help="print what was kept as one JSON object")
+    about = "Measure speed and memory, as ratios within one run."
+    add = command("bench", bench, about)
+    flag(add, "--json", "print the numbers as one JSON object")
     return top
 
 
 def _budget(add: argparse.ArgumentParser) -> None:
-    add.add_argument("--budget", default="full", help="smoke, ci or full (default: full)")
+    add.add_argument(
+        "--budget", default="full", help="smoke, ci or full (default: full)"
+    )
 
 
-def _natural(text: str) -> int:
+def _seed(text: str) -> int:
     value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is negative")
+    if not 0 <= value <= LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"{value} is not from 0 to {LARGEST_SEED}")
     return value
 
 
@@ -106,79 +146,121 @@ def _positive(text: str) -> int:
     return value
 
 
+def _json(value: Any, **options: Any) -> str:
+    """JSON has no NaN and no infinity: both are null."""
+
+    def known(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: known(one) for name, one in part.items()}
+        if isinstance(part, list | tuple):
+            return [known(one) for one in part]
+        return None if isinstance(part, float) and not math.isfinite(part) else part
+
+    return json.dumps(known(value), allow_nan=False, ensure_ascii=False, **options)
+
+
 # Each command imports what it needs, so that `--help` does not wait for torch.
 
 
 def list_ledger(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import ledger
+    from rlnotes.report import ledger
 
     entries = ledger.entries()
+    for entry in entries:
+        if entry.problem:
+            print(f"rlnotes: {entry.problem}", file=sys.stderr)
     if options.json:
-        print(json.dumps([entry.as_json() for entry in entries], indent=2, ensure_ascii=False))
+        print(_json([entry.as_json() for entry in entries], indent=2))
         return 0
     print(f"{'id':30}{'ours':>8}  {'95% interval':20}{'verdict':16}{'cost':>9}  bar")
     for entry in entries:
         ours = "" if entry.recorded is None else f"{entry.recorded:.1f}"
-        interval = "" if entry.interval is None else f"[{entry.interval[0]:.1f}, {entry.interval[1]:.1f}]"
+        ends = (
+            "" if entry.interval is None else "[{:.1f}, {:.1f}]".format(*entry.interval)
+        )
         cost = "" if entry.cost_minutes is None else f"{entry.cost_minutes:.0f} min"
-        print(f"{entry.id:30}{ours:>8}  {interval:20}{entry.verdict:16}{cost:>9}  {entry.bar}")
+        print(
+            f"{entry.id:30}{ours:>8}  {ends:20}{entry.verdict:16}{cost:>9}  {entry.bar}"
+        )
     return 0
 
 
 def run(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import runner
-    from rlnotes.evidence.records import Run
     from rlnotes.experiments import registry
+    from rlnotes.paths import Run
+    from rlnotes.runs import run as running
+    from rlnotes.runs.sweep import die_with_sweep
 
-    experiment = registry.find(options.id)
-    named = Run(options.id, options.variant or experiment.main_variant, options.seed, options.budget)
-    record = runner.run(named, options.logdir, options.replace, progress=not options.quiet)
-    final = {metric: value for step, metric, value in record.rows if step == record.rows[-1][0]}
+    die_with_sweep()
+    variant = options.variant or registry.find(options.id).main_variant
+    named = Run(options.id, variant, options.seed, options.budget)
+    record = running.run(
+        named,
+        options.logdir,
+        options.replace,
+        progress=not options.quiet,
+        save_every=options.save_every,
+    )
+    last = record.rows[-1][0]
+    final = {metric: value for step, metric, value in record.rows if step == last}
     if options.json:
-        print(
-            json.dumps({"id": named.id, "variant": named.variant, "seed": named.seed, "budget": named.budget} | final)
-        )
+        print(_json(asdict(named) | final))
     else:
-        print(f"recorded in {named.folder}: " + ", ".join(f"{name} {value:.4g}" for name, value in final.items()))
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in final.items())
+        print(f"recorded in {named.json}: {shown}")
     return 0
 
 
 def sweep(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import runner
-    from rlnotes.evidence.records import Run
     from rlnotes.experiments import registry
+    from rlnotes.paths import Run
+    from rlnotes.runs import sweep as sweeping
 
     experiment = registry.find(options.id)
     runs = []
-    for variant in options.variant or experiment.variants:
-        experiment.settings_for(variant, options.budget)  # raises for an unknown variant or budget
+    for variant in dict.fromkeys(options.variant or experiment.variants):
+        experiment.settings_for(variant, options.budget)  # raises for unknown names
         seeds = options.seeds or experiment.seeds_for(variant)
-        runs += [Run(options.id, variant, seed, options.budget) for seed in range(seeds)]
-    made, failed = runner.sweep(runs, options.jobs, progress=not options.quiet)
+        runs += [Run(options.id, variant, s, options.budget) for s in range(seeds)]
+    made, failed = sweeping.sweep(runs, options.jobs, progress=not options.quiet)
     there = len(runs) - len(made) - len(failed)
     if options.json:
-        print(json.dumps({"made": len(made), "failed": len(failed), "already_there": there}))
+        counts = {"made": len(made), "failed": len(failed), "already_there": there}
+        print(_json(counts))
     else:
-        print(f"{len(made)} runs made, {there} were already there, {len(failed)} failed")
+        print(f"{len(made)} runs made, {there} already there, {len(failed)} failed")
     return 1 if failed else 0
 
 
 def evaluate(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import evaluation
+    from rlnotes.runs import evaluate as evaluating
 
-    result = evaluation.evaluate(
-        options.id, options.variant, options.train_seed, options.episodes, options.seed, progress=not options.json
+    result = evaluating.evaluate(
+        options.id,
+        options.variant,
+        options.train_seed,
+        options.episodes,
+        options.seed,
+        progress=not options.json,
+        sample=options.sample,
+        which="best" if options.best else "last",
     )
     if options.json:
-        print(json.dumps(asdict(result)))
-    else:
-        print(
-            f"{result.id} {result.variant}, training seed {result.train_seed}: "
-            f"{result.episodes} episodes, mean {result.mean:.1f}, IQM {result.iqm:.1f}, "
-            f"worst {min(result.returns):.1f}, best {max(result.returns):.1f}"
-            + (f", {result.success_rate:.0%} succeeded" if result.success_rate is not None else "")
-            + (f", normalised {result.normalised:.1f}" if result.normalised is not None else "")
-        )
+        print(_json(asdict(result)))
+        return 0
+    parts = [
+        f"{result.id} {result.variant}, training seed {result.train_seed}:"
+        f" {result.episodes} episodes",
+        f"mean {result.mean:.1f}",
+        f"IQM {result.iqm:.1f}",
+        f"worst {min(result.returns):.1f}",
+        f"best {max(result.returns):.1f}",
+    ]
+    if result.success_rate is not None:
+        parts.append(f"{result.success_rate:.0%} succeeded")
+    if result.normalised is not None:
+        parts.append(f"normalised {result.normalised:.1f}")
+    print(", ".join(parts))
     return 0
 
 
@@ -187,7 +269,8 @@ def data(options: argparse.Namespace) -> int:
     from rlnotes.experiments import recipes
 
     state = {}
-    read = [name for name, recipe in recipes.RECIPES.items() if not recipe.on_demand]
+    known = recipes.RECIPES
+    read = [name for name, recipe in known.items() if not recipe.on_demand]
     for recipe in [recipes.find(name) for name in options.id or read]:
         there = datasets.path(recipe.dataset_id).exists()
         if there:
@@ -196,22 +279,23 @@ def data(options: argparse.Namespace) -> int:
             recipes.make(recipe)
         state[recipe.dataset_id] = "already there" if there else "made"
     if options.json:
-        print(json.dumps(state))
+        print(_json(state))
     else:
-        print("\n".join(f"{name}: {what}, in {datasets.path(name)}" for name, what in state.items()))
+        for name, what in state.items():
+            print(f"{name}: {what}, in {datasets.path(name)}")
     return 0
 
 
 def drive(options: argparse.Namespace) -> int:
     import gymnasium as gym
 
-    import rlnotes.envs  # noqa: F401  (registers the world)
     from rlnotes.data import datasets, driving
     from rlnotes.seeding import reset_seeds
 
     datasets.refuse_existing(options.dataset)  # before anybody drives for an hour
     env = gym.make("rlnotes/RaceCar-v0", start_noise=1.0, render_mode="rgb_array")
-    episodes = driving.drive(env, reset_seeds("train", options.seed, options.episodes))
+    starts = reset_seeds("train", options.seed, options.episodes)
+    episodes = driving.drive(env, starts)
     if not episodes:
         raise UserError("no episode was driven to its end, so there is nothing to keep")
     arrived = sum(episode.total_reward > 0 for episode in episodes)
@@ -220,41 +304,25 @@ def drive(options: argparse.Namespace) -> int:
         gym.make("rlnotes/RaceCar-v0", start_noise=1.0),
         episodes,
         algorithm="a person with arrow keys",
-        description=f"{len(episodes)} episodes driven by hand, {arrived} of them to the finish.",
+        description=f"{len(episodes)} episodes driven by hand, {arrived} of them to the"
+        " finish.",
         random_return=-1.0,
         expert_return=3.0,
     )
     if options.json:
-        print(json.dumps({"dataset": options.dataset, "episodes": len(episodes), "arrived": arrived}))
+        kept = {"dataset": options.dataset, "episodes": len(episodes)}
+        print(_json(kept | {"arrived": arrived}))
     else:
-        print(f"{len(episodes)} episodes, {arrived} arrived, kept in {datasets.path(options.dataset)}")
+        where = datasets.path(options.dataset)
+        print(f"{len(episodes)} episodes, {arrived} arrived, kept in {where}")
     return 0
 
 
 def bench(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import bench
+    from rlnotes.runs import bench
 
     report = bench.measure()
-    print(json.dumps(report) if options.json else bench.table(report))
-    return 0
-
-
-def race(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import race
-
-    report = race.run(options.seeds)
-    ratio = f"ours is {report['times_faster']:.1f} times faster to a return of {report['goal']:.0f}"
-    print(json.dumps(report) if options.json else f"{ratio}; written to {race.result()}")
-    return 0
-
-
-def pay_map(options: argparse.Namespace) -> int:
-    from rlnotes.evidence import pay_map
-
-    maps = pay_map.run()
-    pay_map.write(maps)
-    kept = {"maps": len(maps.steps), "places": len(maps.places), "file": str(pay_map.result())}
-    print(json.dumps(kept) if options.json else "{maps} maps of {places} places, kept in {file}".format(**kept))
+    print(_json(report) if options.json else bench.table(report))
     return 0
 
 

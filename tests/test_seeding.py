@@ -1,30 +1,55 @@
-"""A policy is never evaluated on a start it was trained on."""
+"""A policy is never reported on a start that it was trained or selected on."""
+
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlnotes.seeding import reset_seeds
+from rlnotes.seeding import Purpose, reset_seeds
 
+PURPOSES: tuple[Purpose, ...] = ("train", "evaluate", "select")
 seeds = st.integers(0, 2**40)
+streams = st.integers(0, 2**20)
 
 
-@given(seeds, seeds, st.integers(1, 200))
-def test_training_and_evaluation_starts_never_meet(train: int, evaluate: int, count: int) -> None:
-    assert not set(reset_seeds("train", train, count)) & set(reset_seeds("evaluate", evaluate, count))
+@given(st.tuples(*[seeds] * 3), st.tuples(*[streams] * 3), st.integers(1, 200))
+def test_the_starts_of_different_purposes_never_meet(
+    own_seeds: tuple[int, ...], own_streams: tuple[int, ...], count: int
+) -> None:
+    drawn = [
+        set(reset_seeds(purpose, seed, count, stream))
+        for purpose, seed, stream in zip(PURPOSES, own_seeds, own_streams, strict=True)
+    ]
+    assert not any(one & other for one, other in combinations(drawn, 2))
 
 
-@given(seeds)
-def test_seeds_are_repeatable_and_valid_for_gymnasium(seed: int) -> None:
-    drawn = reset_seeds("train", seed, 20)
-    assert drawn == reset_seeds("train", seed, 20)
-    assert all(0 <= one < 2**31 for one in drawn)
+@given(seeds, streams, st.sampled_from(PURPOSES))
+def test_seeds_are_repeatable_and_lie_in_their_purpose_s_part(
+    seed: int, stream: int, purpose: Purpose
+) -> None:
+    part = 2**30 * PURPOSES.index(purpose)
+    drawn = reset_seeds(purpose, seed, 20, stream)
+    assert drawn == reset_seeds(purpose, seed, 20, stream)
+    assert all(part <= one < part + 2**30 for one in drawn)
 
 
-def test_other_seed_other_starts() -> None:
-    assert reset_seeds("evaluate", 0, 5) != reset_seeds("evaluate", 1, 5)
+def test_the_numbers_of_the_recorded_runs_stay_what_they_are() -> None:
+    assert reset_seeds("train", 0, 3) == [913350807, 683932403, 548828616]
+    assert reset_seeds("evaluate", 0, 3) == [1338187534, 1816465484, 1757456260]
+    assert reset_seeds("train", 1_000_000, 2) == [726690346, 440961816]
 
 
-def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(ValueError, match="non-negative"):
+def test_other_seed_or_stream_other_starts() -> None:
+    first = reset_seeds("evaluate", 0, 5)
+    assert first != reset_seeds("evaluate", 1, 5)
+    streams = [reset_seeds("train", 3, 5, stream) for stream in range(4)]
+    assert streams[0] == reset_seeds("train", 3, 5)
+    assert len({start for stream in streams for start in stream}) == 20
+
+
+def test_a_negative_seed_or_stream_is_refused() -> None:
+    with pytest.raises(ValueError, match="a seed is a non-negative"):
         reset_seeds("train", -1, 1)
+    with pytest.raises(ValueError, match="a stream is a non-negative"):
+        reset_seeds("train", 1, 1, stream=-1)

@@ -1,6 +1,7 @@
-"""Behaviour cloning: regress the dataset's actions on its observations, and ignore its rewards.
+"""Behaviour cloning: regress the dataset's actions on its observations, and ignore its
+rewards.
 
-π = argmin E[ (π(s) − a)² ], or E[ −log π(a|s) ] where actions are discrete         `imitation_loss`
+    π = argmin E[ (π(s) − a)² ], or E[ −log π(a|s) ] where actions are discrete   `loss`
 """
 
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ Diagnostics = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Config:
+    """There is no paper: rate, batch and layers are those of TD3+BC."""
+
     learning_rate: float = 3e-4
     batch_size: int = 256
     hidden: tuple[int, ...] = (256, 256)
@@ -28,35 +31,40 @@ class Agent:
         self.config = config
         self.policy = policy
         self.optimiser = adam(policy.net.parameters(), config.learning_rate)
+        self.step = 0  # updates
 
 
-def imitation_error(policy: Policy, action: Tensor, data_action: Tensor) -> Tensor:
+def bc_error(policy: Policy, action: Tensor, data_action: Tensor) -> Tensor:
     """Mean squared distance in the environment's units, from actions in [−1, 1].
 
-    The unit is a hidden setting wherever this error meets another term: for torques of ±2 it counts
-    four times as much as it would in [−1, 1].
+    The unit is a hidden setting wherever this error meets another term: for torques of
+    ±2 it counts four times as much as it would in [−1, 1].
     """
     return F.mse_loss(policy.decode_action(action), policy.decode_action(data_action))
 
 
-def imitation_loss(policy: Policy, batch: Batch) -> tuple[Tensor, Diagnostics]:
+def loss(policy: Policy, batch: Batch) -> tuple[Tensor, Diagnostics]:
     if policy.head == "argmax":
-        loss = F.cross_entropy(policy.net(batch.obs), batch.action.squeeze(-1).long())
+        error = F.cross_entropy(policy.net(batch.obs), batch.action.squeeze(-1).long())
     else:
-        loss = imitation_error(policy, policy(batch.obs), batch.action)
-    return loss, {"imitation": loss.detach()}
+        error = bc_error(policy, policy(batch.obs), batch.action)
+    return error, {"bc_loss": error.detach()}
 
 
 def update(agent: Agent, batch: Batch) -> Diagnostics:
-    loss, diagnostics = imitation_loss(agent.policy, batch)
+    error, diagnostics = loss(agent.policy, batch)
     agent.optimiser.zero_grad()
-    loss.backward()
+    error.backward()
     agent.optimiser.step()
+    agent.step += 1
     return diagnostics
 
 
-def train(agent: Agent, data: Transitions, updates: int) -> Iterator[tuple[int, Diagnostics]]:
-    """`updates` steps on a fixed dataset, yielding the diagnostics of each."""
+def train(
+    agent: Agent, data: Transitions, steps: int
+) -> Iterator[tuple[int, Diagnostics]]:
+    """Updates on a fixed dataset until there have been `steps`, each one yielded."""
     encoded = data.encoded(agent.policy.encode_obs, agent.policy.encode_action)
-    for step in range(1, updates + 1):
-        yield step, update(agent, encoded.sample(agent.config.batch_size))
+    while agent.step < steps:
+        diagnostics = update(agent, encoded.sample(agent.config.batch_size))
+        yield agent.step, diagnostics

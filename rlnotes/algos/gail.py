@@ -1,17 +1,24 @@
-"""GAIL: a discriminator learns to tell demonstrations from the learner, and pays the learner (Ho & Ermon, 2016).
+"""GAIL: a discriminator learns to tell demonstrations from the learner, and rewards the
+learner (Ho & Ermon, 2016).
 
-    max_D  E_expert[ log D(s, a) ] + E_learner[ log(1 − D(s, a)) ],   D = σ(logit)        `discriminator_loss`
+    max_D  E_expert[ log D(s, a) ] + E_policy[ log(1 − D(s, a)) ],   D = σ(logit)
+                                                                    `discriminator_loss`
 
-What it pays is a choice, and the choice is not innocent (`REWARDS`): the first is never negative, so that living
-longer always pays; the second never positive, so that ending soon does; the third takes either sign.
+What the reward makes of D is a choice, and the choice is not innocent (`REWARDS`): the
+first is never negative, so that living longer always pays; the second never positive,
+so that ending soon does; the third takes either sign.
 
-What it pays *after the end* is a choice, too (`Config.after_end`), and where episodes can end early the two decide
-more than the demonstrations do. If nothing is paid, as is usual, an end is worth 0 whatever the discriminator thinks
-of it. If the episode goes on for ever in an absorbing state (Kostrikov et al., 2019), the discriminator sees that
-state on both sides, and judges and pays it like any other.
+What an episode earns *after its end* is a choice, too (`Config.terminal`), and where
+episodes can end early the two decide more than the demonstrations do. If it is nothing
+("zero"), as is usual, an end is worth 0 whatever the discriminator thinks of it. If the
+episode goes on for ever in an absorbing state (Kostrikov et al., 2019), the
+discriminator sees that state on both sides, and judges and rewards it like any other.
+There can be one such state for all ends ("absorbing"), or one for each state in which
+an episode can end ("absorbing_per_state").
 
-The learner is PPO, or REINFORCE as a special case of it. It sees no reward of the task unless asked to. It may clone
-the demonstrations at the same time (`Config.cloning`; Jena et al., 2020).
+The generator is PPO, or REINFORCE as a special case of it. It sees no reward of the
+task unless asked to. It may clone the demonstrations at the same time
+(`Config.bc_weight`; Jena et al., 2020).
 """
 
 import warnings
@@ -24,7 +31,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from gymnasium.vector import VectorEnv
-from gymnasium.wrappers.utils import RunningMeanStd
+from gymnasium.wrappers.utils import update_mean_var_count_from_moments
 from torch import Tensor, nn
 
 from rlnotes.algos import bc, ppo
@@ -32,62 +39,125 @@ from rlnotes.algos.networks import adam, mlp
 from rlnotes.algos.policy import Policy
 from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
+from rlnotes.errors import UserError
 
 Diagnostics = dict[str, Tensor]
 Reward = Callable[[Tensor], Tensor]
-AfterEnd = Literal["nothing", "nowhere", "in place"]
+Terminal = Literal["zero", "absorbing", "absorbing_per_state"]
+
+
+def gail_reward(logit: Tensor) -> Tensor:
+    """−log(1 − D), as in the authors' code and in the notes: never negative."""
+    return F.softplus(logit)
+
+
+def log_d_reward(logit: Tensor) -> Tensor:
+    """log D: never positive."""
+    return F.logsigmoid(logit)
+
+
+def airl_reward(logit: Tensor) -> Tensor:
+    """log D − log(1 − D), as in AIRL (Fu et al., 2018): of either sign."""
+    return logit
+
 
 REWARDS: dict[str, Reward] = {
-    "survive": F.softplus,  # −log(1 − D), as in the paper's code and in the notes: ≥ 0
-    "hurry": F.logsigmoid,  # log D: ≤ 0
-    "either": lambda logit: logit,  # log D − log(1 − D)
+    "gail": gail_reward,
+    "log_d": log_d_reward,
+    "airl": airl_reward,
 }
 
 
 @dataclass(frozen=True)
 class Config:
-    reward: Reward = REWARDS["either"]
-    after_end: AfterEnd = "in place"  # absorbing states: where each episode ended, or one for all of them
+    """Hardly any of this is the paper's, which has TRPO for a generator, `gail_reward`,
+    "zero", no penalty, two layers of 100 and one pass of the discriminator."""
+
+    reward: Reward = airl_reward
+    terminal: Terminal = "absorbing_per_state"
     gradient_penalty: float = 10.0
-    spectral: bool = False  # bound the discriminator's slope by its weights instead
-    epochs: int = 2  # of the discriminator, over as many steps as each rollout has
-    batch_size: int = 256
-    learning_rate: float = 3e-4
-    hidden: tuple[int, ...] = (64, 64)
-    sees_actions: bool = True  # False: states alone are compared
-    task_weight: float = 0.0  # of the task's own reward, where it is to count as well
-    cloning: float = 0.0  # weight of behaviour cloning in the learner's loss
-    learner: ppo.Config = field(default_factory=ppo.Config)
+    spectral_norm: bool = (
+        False  # bound the discriminator's slope by its weights instead
+    )
+    disc_epochs: int = 2  # of the discriminator, over as many steps as a rollout has
+    disc_batch_size: int = 256
+    disc_learning_rate: float = 3e-4
+    disc_hidden: tuple[int, ...] = (64, 64)
+    use_action: bool = True  # False: states alone are compared
+    task_reward_weight: float = 0.0  # of the task's own reward, where it is to count
+    bc_weight: float = 0.0  # of behaviour cloning in the generator's loss
+    generator: ppo.Config = field(default_factory=ppo.Config)
+
+    def __post_init__(self) -> None:
+        if self.generator.gamma == 1 and self.terminal != "zero":
+            raise UserError(
+                "with gamma = 1 an absorbing state, which lasts for ever, outweighs all"
+                " else: choose a gamma below 1, or terminal='zero'"
+            )
+
+    @property
+    def absorbing_scale(self) -> float:
+        """What one step's reward amounts to, in units of V, if it is paid for ever."""
+        generator = self.generator
+        return float(np.float32(generator.reward_scale / (1 - generator.gamma)))
 
 
 class Discriminator(nn.Module):
-    """The logit of "this was a demonstration". Its inputs are standardised by what both sides have shown so far."""
+    """The logit of "this was a demonstration". Its inputs are standardised by what both
+    sides have shown so far."""
+
+    input_mean: Tensor
+    input_var: Tensor
+    input_count: Tensor
 
     def __init__(self, width: int, config: Config) -> None:
         super().__init__()
-        self.net = mlp([width, *config.hidden, 1])
-        if config.spectral:
+        self.net = mlp([width, *config.disc_hidden, 1])
+        if config.spectral_norm:
             for layer in self.net:
                 if isinstance(layer, nn.Linear):
                     nn.utils.parametrizations.spectral_norm(layer)
-        self.seen = RunningMeanStd(shape=(width,))
+        self.register_buffer("input_mean", torch.zeros(width, dtype=torch.float64))
+        self.register_buffer("input_var", torch.ones(width, dtype=torch.float64))
+        self.register_buffer("input_count", torch.tensor(1e-4, dtype=torch.float64))
 
     def forward(self, features: Tensor) -> Tensor:
-        mean, deviation = (torch.as_tensor(x, dtype=torch.float32) for x in (self.seen.mean, self.seen.var**0.5))
-        return self.net((features - mean) / (deviation + 1e-3)).squeeze(-1)
+        mean, std = self.input_mean.float(), self.input_var.sqrt().float()
+        return self.net((features - mean) / (std + 1e-3)).squeeze(-1)
+
+    def update_scale(self, features: Tensor) -> None:
+        """Count these rows among all that were shown."""
+        rows = features.numpy()
+        known = (self.input_mean, self.input_var, self.input_count)
+        mean, var, count = (buffer.numpy() for buffer in known)
+        updated = update_mean_var_count_from_moments(
+            mean, var, count, rows.mean(0), rows.var(0), len(rows)
+        )
+        for buffer, value in zip(known, updated, strict=True):
+            buffer.copy_(torch.as_tensor(value))
 
 
 class Agent:
+    """The generator, whose policy is the one that is given, and the discriminator."""
+
     def __init__(self, policy: Policy, config: Config) -> None:
+        if policy.eye is not None:
+            raise UserError(
+                "the discriminator compares vectors and has no eye: use GAIL in a world"
+                " whose observations are vectors"
+            )
         self.config = config
         self.policy = policy
-        self.learner = ppo.Agent(policy, config.learner)
-        actions = policy.choices if policy.head == "argmax" else policy.action_dim
-        self.discriminator = Discriminator(policy.obs_dim + actions + 1, config)
-        self.optimiser = adam(self.discriminator.parameters(), config.learning_rate)
+        self.generator = ppo.Agent(policy, config.generator)
+        discrete = policy.head == "argmax"
+        actions = policy.num_actions if discrete else policy.action_dim
+        self.discriminator = Discriminator(policy.obs_shape[0] + actions + 1, config)
+        parameters = self.discriminator.parameters()
+        self.optimiser = adam(parameters, config.disc_learning_rate)
+        self.step = 0  # environment steps, or updates if it learns offline
 
 
-class Shown(NamedTuple):
+class DiscriminatorSamples(NamedTuple):
     """What one side shows to the discriminator, and how much each row counts."""
 
     features: Tensor
@@ -98,79 +168,108 @@ class Shown(NamedTuple):
 
 
 def features(agent: Agent, obs: Tensor, action: Tensor) -> Tensor:
-    """Standardised observations, actions one-hot or in [−1, 1], and a 0: the episode is going on."""
+    """Encoded observations, actions one-hot or in [−1, 1], and a 0: the episode is
+    going on."""
     policy = agent.policy
-    did = F.one_hot(action.long(), policy.choices).float() if policy.head == "argmax" else action
-    return torch.cat([obs, did * float(agent.config.sees_actions), torch.zeros_like(obs[..., :1])], dim=-1)
+    if policy.head == "argmax":
+        action = F.one_hot(action.long(), policy.num_actions).float()
+    going_on = torch.zeros_like(obs[..., :1])
+    return torch.cat([obs, action * float(agent.config.use_action), going_on], dim=-1)
 
 
-def ended_features(agent: Agent, last_obs: Tensor) -> Tensor:
-    """The absorbing state: no action, a 1, and either nothing else or the observation with which the episode ended."""
-    place = last_obs if agent.config.after_end == "in place" else torch.zeros_like(last_obs)
-    rest = torch.zeros(*place.shape[:-1], agent.discriminator.seen.mean.shape[0] - place.shape[-1])
+def terminal_features(agent: Agent, final_obs: Tensor) -> Tensor:
+    """The absorbing state: no action, a 1, and either nothing else or the (encoded)
+    observation with which the episode ended."""
+    per_state = agent.config.terminal == "absorbing_per_state"
+    place = final_obs if per_state else torch.zeros_like(final_obs)
+    width = len(agent.discriminator.input_mean) - place.shape[-1]
+    rest = torch.zeros(*place.shape[:-1], width)
     rest[..., -1] = 1
     return torch.cat([place, rest], dim=-1)
 
 
-def shown(agent: Agent, going_on: Tensor, last_obs: Tensor) -> Shown:
-    """One side: the features of its steps, and the absorbing states in which its episodes ended.
+def samples(agent: Agent, going_on: Tensor, final_obs: Tensor) -> DiscriminatorSamples:
+    """One side: the features of its steps, and the absorbing states in which its
+    episodes ended.
 
-    Such a state lasts for ever and counts as much as all of its discounted future, 1 / (1 − γ) steps.
+    Such a state lasts for ever and counts as much as all of its discounted future,
+    1 / (1 − γ) steps.
     """
     weight = torch.ones(len(going_on))
-    if agent.config.after_end == "nothing":
-        return Shown(going_on, weight)
-    stay = torch.full((len(last_obs),), 1 / (1 - agent.config.learner.discount))
-    return Shown(torch.cat([going_on, ended_features(agent, last_obs)]), torch.cat([weight, stay]))
+    if agent.config.terminal == "zero":
+        return DiscriminatorSamples(going_on, weight)
+    stay = torch.full((len(final_obs),), 1 / (1 - agent.config.generator.gamma))
+    rows = torch.cat([going_on, terminal_features(agent, final_obs)])
+    return DiscriminatorSamples(rows, torch.cat([weight, stay]))
 
 
-def shown_by_expert(agent: Agent, demonstrations: Sequence[Episode]) -> Shown:
-    """Only episodes that were terminated end; one that ran out of time has shown all that it can."""
+def expert_samples(
+    agent: Agent, demonstrations: Sequence[Episode]
+) -> DiscriminatorSamples:
+    """Only episodes that were terminated end; one that ran out of time has shown all
+    that it can."""
     policy = agent.policy
-    obs, action = (
-        torch.as_tensor(np.concatenate(rows), dtype=torch.float32)
-        for rows in ([e.observations[:-1] for e in demonstrations], [e.actions for e in demonstrations])
+    obs = policy.encode_array(
+        np.concatenate([e.observations[:-1] for e in demonstrations])
     )
-    last = [e.observations[-1] for e in demonstrations if e.terminated]
-    last_obs = torch.as_tensor(np.array(last).reshape(len(last), policy.obs_dim), dtype=torch.float32)
-    action = action if policy.head == "argmax" else policy.encode_action(action)
-    return shown(agent, features(agent, policy.encode_obs(obs), action), policy.encode_obs(last_obs))
+    action = torch.as_tensor(
+        np.concatenate([e.actions for e in demonstrations]), dtype=torch.float32
+    )
+    ends = [e.observations[-1] for e in demonstrations if e.terminated]
+    final_obs = policy.encode_array(
+        np.array(ends).reshape(len(ends), *policy.obs_shape)
+    )
+    return samples(agent, features(agent, obs, policy.encode_action(action)), final_obs)
 
 
 def played_features(agent: Agent, rollout: ppo.Rollout) -> Tensor:
-    action = rollout.action if agent.policy.head == "argmax" else torch.tanh(rollout.action)
-    return features(agent, rollout.obs, action)
+    policy, action = agent.policy, rollout.action
+    action = action if policy.head == "argmax" else torch.tanh(action)
+    return features(agent, policy.encode_obs(rollout.obs), action)
 
 
-def shown_by_learner(agent: Agent, rollout: ppo.Rollout) -> Shown:
-    return shown(agent, played_features(agent, rollout).flatten(0, 1), rollout.next_obs[rollout.terminated.bool()])
+def policy_samples(agent: Agent, rollout: ppo.Rollout) -> DiscriminatorSamples:
+    final_obs = agent.policy.encode_obs(rollout.next_obs[rollout.terminated.bool()])
+    return samples(agent, played_features(agent, rollout).flatten(0, 1), final_obs)
 
 
-def gradient_penalty(discriminator: Discriminator, expert: Tensor, learner: Tensor, share: Tensor) -> Tensor:
-    """How far the slope is from 1 on points between the two sides; `share` says where between."""
-    between = (share * expert + (1 - share) * learner).requires_grad_()
-    (slope,) = torch.autograd.grad(discriminator(between).sum(), between, create_graph=True)
+def gradient_penalty(
+    discriminator: Discriminator, expert: Tensor, policy: Tensor, share: Tensor
+) -> Tensor:
+    """How far the slope is from 1 on points between the two sides; `share` says where
+    between."""
+    between = (share * expert + (1 - share) * policy).requires_grad_()
+    logits = discriminator(between)
+    (slope,) = torch.autograd.grad(logits.sum(), between, create_graph=True)
     return (slope.norm(dim=-1) - 1).square().mean()
 
 
-def discriminator_loss(agent: Agent, expert: Tensor, learner: Tensor) -> tuple[Tensor, Diagnostics]:
-    on_expert, on_learner = agent.discriminator(expert), agent.discriminator(learner)
-    loss = -F.logsigmoid(on_expert).mean() - F.logsigmoid(-on_learner).mean()
-    right = torch.cat([on_expert > 0, on_learner < 0]).float().mean()
-    diagnostics = {"discriminator_loss": loss.detach(), "told_apart": right}
-    if agent.config.gradient_penalty:
+def discriminator_loss(
+    agent: Agent, expert: Tensor, policy: Tensor
+) -> tuple[Tensor, Diagnostics]:
+    discriminator, weight = agent.discriminator, agent.config.gradient_penalty
+    expert_logits, policy_logits = discriminator(expert), discriminator(policy)
+    loss = -F.logsigmoid(expert_logits).mean() - F.logsigmoid(-policy_logits).mean()
+    right = torch.cat([expert_logits > 0, policy_logits < 0]).float().mean()
+    diagnostics = {"disc_loss": loss.detach(), "disc_accuracy": right}
+    if weight:
         share = torch.rand(len(expert), 1)
-        loss = loss + agent.config.gradient_penalty * gradient_penalty(agent.discriminator, expert, learner, share)
+        loss = loss + weight * gradient_penalty(discriminator, expert, policy, share)
     return loss, diagnostics
 
 
-def update_discriminator(agent: Agent, expert: Shown, learner: Shown) -> Diagnostics:
-    """As many batches as it takes to draw as many rows as the learner has shown, `epochs` times."""
-    config, rows = agent.config, len(learner.features)
-    agent.discriminator.seen.update(torch.cat([expert.draw(rows), learner.draw(rows)]).numpy())
+def update_discriminator(
+    agent: Agent, expert: DiscriminatorSamples, policy: DiscriminatorSamples
+) -> Diagnostics:
+    """As many batches as it takes to draw as many rows as the policy has shown,
+    `disc_epochs` times."""
+    config, rows = agent.config, len(policy.features)
+    shown = torch.cat([expert.draw(rows), policy.draw(rows)])
+    agent.discriminator.update_scale(shown)
     diagnostics: Diagnostics = {}
-    for _ in range(config.epochs * rows // config.batch_size):
-        loss, diagnostics = discriminator_loss(agent, expert.draw(config.batch_size), learner.draw(config.batch_size))
+    for _ in range(config.disc_epochs * rows // config.disc_batch_size):
+        batches = (side.draw(config.disc_batch_size) for side in (expert, policy))
+        loss, diagnostics = discriminator_loss(agent, *batches)
         agent.optimiser.zero_grad()
         loss.backward()
         agent.optimiser.step()
@@ -178,65 +277,92 @@ def update_discriminator(agent: Agent, expert: Shown, learner: Shown) -> Diagnos
 
 
 @torch.no_grad()
-def paid(agent: Agent, rollout: ppo.Rollout) -> tuple[ppo.Rollout, Tensor]:
-    """The rollout with what the discriminator pays for it, and what each end is worth.
+def relabel_rewards(agent: Agent, rollout: ppo.Rollout) -> tuple[ppo.Rollout, Tensor]:
+    """The rollout with the discriminator's rewards, and what each end is worth in units
+    of V: an absorbing state gives the same reward for ever."""
+    config, discriminator = agent.config, agent.discriminator
+    terminal_value = torch.zeros_like(rollout.reward)
+    if config.terminal != "zero":
+        state = terminal_features(agent, agent.policy.encode_obs(rollout.next_obs))
+        terminal_value = config.absorbing_scale * config.reward(discriminator(state))
+    reward = config.reward(discriminator(played_features(agent, rollout)))
+    reward = reward + config.task_reward_weight * rollout.reward
+    return rollout._replace(reward=reward), terminal_value
 
-    The mean reward of an absorbing state is the reward that it always gives.
-    """
-    pay, discriminator = agent.config.reward, agent.discriminator
-    worth = torch.zeros_like(rollout.reward)
-    if agent.config.after_end != "nothing":
-        worth = pay(discriminator(ended_features(agent, rollout.next_obs)))
-    reward = pay(discriminator(played_features(agent, rollout))) + agent.config.task_weight * rollout.reward
-    return rollout._replace(reward=reward), worth
 
-
-def cloning_loss(agent: Agent, demonstrations: Sequence[Episode]) -> Callable[[], Tensor]:
-    """Behaviour cloning's loss on another batch each time, as much as it is to count."""
-    policy, weight = agent.policy, agent.config.cloning
-    data = Transitions.from_episodes(demonstrations).encoded(policy.encode_obs, policy.encode_action)
-    size = min(agent.config.learner.batch_size, len(data))
-    return lambda: weight * bc.imitation_loss(policy, data.sample(size))[0] if weight else torch.zeros(())
+def bc_extra_loss(
+    agent: Agent, demonstrations: Sequence[Episode]
+) -> Callable[[], Tensor]:
+    """Behaviour cloning's loss on another batch each time, with its weight."""
+    policy, weight = agent.policy, agent.config.bc_weight
+    if not weight:
+        return ppo.no_extra_loss
+    shown = Transitions.from_episodes(demonstrations)
+    data = shown.encoded(policy.encode_obs, policy.encode_action)
+    size = min(agent.config.generator.batch_size, len(data))
+    return lambda: weight * bc.loss(policy, data.sample(size))[0]
 
 
 def train(
-    agent: Agent, envs: VectorEnv, demonstrations: Sequence[Episode], steps: int, seed: int, warn: bool = True
+    agent: Agent,
+    envs: VectorEnv,
+    demonstrations: Sequence[Episode],
+    steps: int,
+    seed: int,
+    warn: bool = True,
 ) -> Iterator[tuple[int, Diagnostics]]:
-    """At least `steps` environment steps; yields after each rollout.
+    """Play until there have been at least `steps`, in whole rollouts; each update is
+    yielded.
 
-    Warns if episodes end early and nothing is paid after that, unless told that this is meant.
+    Warns if episodes end early and an end is worth nothing, unless told that this is
+    meant.
     """
-    expert, clone = shown_by_expert(agent, demonstrations), cloning_loss(agent, demonstrations)
-    player, length = ppo.Player(agent.policy, envs, seed), agent.config.learner.length
-    for step in ppo.rollout_ends(steps, length * envs.num_envs):
-        rollout = player.rollout(length)
-        if warn and agent.config.after_end == "nothing" and rollout.terminated.any():
+    generator, num_steps = agent.generator, agent.config.generator.num_steps
+    expert = expert_samples(agent, demonstrations)
+    extra_loss = bc_extra_loss(agent, demonstrations)
+    collector = ppo.Collector(agent.policy, envs, seed, stream=agent.step)
+    size = num_steps * envs.num_envs
+    for step in ppo.steps_after_rollouts(agent.step, steps, size):
+        rollout = collector.rollout(num_steps)
+        if warn and agent.config.terminal == "zero" and rollout.terminated.any():
             warn = False
             warnings.warn(
-                "Episodes end early, and nothing is paid after the end: the learner can earn by ending sooner or later"
-                " than the demonstrations. See 'Who pays for the end?' in the chapter on GAIL. Use after_end='nowhere'"
-                " or 'in place', or say warn=False.",
+                "Episodes end early, and an end is worth nothing: the learner can earn"
+                " by ending sooner or later than the demonstrations. See 'Who pays for"
+                " the end?' in the chapter on GAIL. Use terminal='absorbing' or"
+                " 'absorbing_per_state', or say warn=False.",
                 stacklevel=2,
             )
-        diagnostics = update_discriminator(agent, expert, shown_by_learner(agent, rollout))
-        rollout, worth = paid(agent, rollout)
-        paying = {"paid": rollout.reward.mean(), "paid_above_0": (rollout.reward > 0).float().mean()}
-        yield step, diagnostics | paying | ppo.update(agent.learner, rollout, worth, clone)
-        ppo.slow_down(agent.learner, step / steps)
+        diagnostics = update_discriminator(
+            agent, expert, policy_samples(agent, rollout)
+        )
+        rollout, terminal_value = relabel_rewards(agent, rollout)
+        diagnostics |= {
+            "disc_reward": rollout.reward.mean(),
+            "positive_reward_fraction": (rollout.reward > 0).float().mean(),
+        }
+        diagnostics |= ppo.update(generator, rollout, terminal_value, extra_loss)
+        ppo.anneal_learning_rate(generator, step / steps)
+        agent.step = step
+        yield step, diagnostics
 
 
-class Paid(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
-    """The world in which the discriminator pays, for any learner that can be trained in a world (here: DQN).
+class DiscriminatorRewardEnv(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
+    """The world in which the discriminator rewards, for any learner that can be trained
+    in a world (here: DQN).
 
-    Rewards are multiplied by 1 − γ, so that values are means, as in `ppo`. An end is paid at once with all that its
-    absorbing state would ever give: (1 − γ) Σ γ^k r = r, one step later. Every `length` steps the discriminator learns
-    from them. A replay remembers what was paid when it was played.
+    Rewards are multiplied by the generator's `reward_scale`. An end is rewarded at once
+    with all that its absorbing state would ever give, one step later. Every `num_steps`
+    steps the discriminator learns from them. A replay remembers rewards as they were
+    when it was played.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], agent: Agent, demonstrations: Sequence[Episode]) -> None:
+    def __init__(
+        self, env: gym.Env[Any, Any], agent: Agent, demonstrations: Sequence[Episode]
+    ) -> None:
         super().__init__(env)
         self._agent = agent
-        self._expert = shown_by_expert(agent, demonstrations)
+        self._expert = expert_samples(agent, demonstrations)
         self._steps: list[Tensor] = []
         self._ends: list[Tensor] = []
 
@@ -244,32 +370,35 @@ class Paid(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
-        self._obs = self._encoded(obs)
+        self._obs = self._agent.policy.encode_array(obs)
         return obs, info
 
-    def _encoded(self, obs: np.ndarray) -> Tensor:
-        return self._agent.policy.encode_obs(torch.as_tensor(obs, dtype=torch.float32))
-
     @torch.no_grad()
-    def _pay(self, row: Tensor) -> float:
+    def _reward(self, row: Tensor) -> float:
         return float(self._agent.config.reward(self._agent.discriminator(row)))
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        agent = self._agent
+        agent, config = self._agent, self._agent.config
         obs, _, terminated, truncated, info = self.env.step(action)
-        row = features(agent, self._obs, agent.policy.encode_action(torch.as_tensor(action)))
-        self._obs = self._encoded(obs)
+        unit_action = agent.policy.encode_action(torch.as_tensor(action))
+        row = features(agent, self._obs, unit_action)
+        self._obs = agent.policy.encode_array(obs)
         self._steps.append(row)
-        discount = agent.config.learner.discount
-        reward = (1 - discount) * self._pay(row)
+        reward = config.generator.reward_scale * self._reward(row)
         if terminated:
             self._ends.append(self._obs)
-            if agent.config.after_end != "nothing":
-                reward += discount * self._pay(ended_features(agent, self._obs))
-        if len(self._steps) == agent.config.learner.length:
-            ends = torch.stack(self._ends) if self._ends else torch.zeros(0, len(self._obs))
-            with torch.enable_grad():
-                update_discriminator(agent, self._expert, shown(agent, torch.stack(self._steps), ends))
-            self._steps.clear()
-            self._ends.clear()
+            if config.terminal != "zero":
+                for_ever = self._reward(terminal_features(agent, self._obs))
+                reward += config.generator.gamma * config.absorbing_scale * for_ever
+        if len(self._steps) == config.generator.num_steps:
+            self._learn()
         return obs, reward, terminated, truncated, info
+
+    def _learn(self) -> None:
+        agent = self._agent
+        ends = torch.stack(self._ends) if self._ends else self._obs[None][:0]
+        shown = samples(agent, torch.stack(self._steps), ends)
+        with torch.enable_grad():
+            update_discriminator(agent, self._expert, shown)
+        self._steps.clear()
+        self._ends.clear()

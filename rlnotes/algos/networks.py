@@ -1,14 +1,27 @@
 """The few pieces every learner shares."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
+from rlnotes.errors import UserError
+
+
+@dataclass(frozen=True)
+class Eye:
+    """Convolutions for pictures. Each filter has (channels, size, stride); the defaults
+    are those of the first DQN (Mnih et al., 2013)."""
+
+    filters: tuple[tuple[int, int, int], ...] = ((16, 8, 4), (32, 4, 2))
+    units: int = 256  # what the eye hands on
+
 
 def mlp(sizes: Sequence[int], layer_norm: bool = False) -> nn.Sequential:
-    """Linear layers of the given widths with ReLU between them, normalised if asked for; the output is linear."""
+    """Linear layers of the given widths with ReLU between them, normalised if asked
+    for; the output is linear."""
     layers: list[nn.Module] = []
     for width_in, width_out in pairwise(sizes[:-1]):
         norm = [nn.LayerNorm(width_out)] if layer_norm else []
@@ -16,13 +29,52 @@ def mlp(sizes: Sequence[int], layer_norm: bool = False) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
-class TwinQ(nn.Module):
-    """Two independent critics Q1(s, a), Q2(s, a); the smaller of the two curbs overestimation."""
+def network(
+    obs_shape: Sequence[int],
+    hidden: Sequence[int],
+    outputs: int,
+    eye: Eye | None = None,
+    layer_norm: bool = False,
+) -> nn.Sequential:
+    """From encoded observations to `outputs` numbers: an MLP, behind an eye of its own
+    where observations are pictures."""
+    if eye is None:
+        return mlp([*obs_shape, *hidden, outputs], layer_norm)
+    head = mlp([eye.units, *hidden, outputs], layer_norm)
+    return nn.Sequential(*_eye_layers(obs_shape, eye), *head)
 
-    def __init__(self, obs_dim: int, action_dim: int, hidden: Sequence[int]) -> None:
+
+def _eye_layers(obs_shape: Sequence[int], eye: Eye) -> list[nn.Module]:
+    channels, height, width = obs_shape
+    layers: list[nn.Module] = []
+    for filters, size, stride in eye.filters:
+        layers += [nn.Conv2d(channels, filters, size, stride), nn.ReLU(inplace=True)]
+        height, width = ((side - size) // stride + 1 for side in (height, width))
+        channels = filters
+    if min(height, width) < 1:
+        raise UserError(
+            f"a picture of {obs_shape[1]}×{obs_shape[2]} is too small for the filters"
+            f" {eye.filters}: give the eye smaller ones, or the policy a larger picture"
+        )
+    flat = nn.Linear(channels * height * width, eye.units)
+    return [*layers, nn.Flatten(-3), flat, nn.ReLU(inplace=True)]
+
+
+class TwinQ(nn.Module):
+    """Two independent critics Q1(s, a), Q2(s, a); the smaller of the two curbs
+    overestimation."""
+
+    def __init__(
+        self, obs_shape: Sequence[int], action_dim: int, hidden: Sequence[int]
+    ) -> None:
         super().__init__()
-        self.q1 = mlp([obs_dim + action_dim, *hidden, 1])
-        self.q2 = mlp([obs_dim + action_dim, *hidden, 1])
+        if len(obs_shape) != 1:
+            raise UserError(
+                f"critics of actions take vectors, not pictures of {tuple(obs_shape)}:"
+                " learn from pixels with PPO or DQN"
+            )
+        self.q1 = mlp([obs_shape[0] + action_dim, *hidden, 1])
+        self.q2 = mlp([obs_shape[0] + action_dim, *hidden, 1])
 
     def forward(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         pair = torch.cat([obs, action], dim=-1)
@@ -30,7 +82,8 @@ class TwinQ(nn.Module):
 
 
 def adam(parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.Adam:
-    """Adam in one fused kernel, which saves most of its overhead for small networks on a CPU."""
+    """Adam in one fused kernel, which saves most of its overhead for small networks on
+    a CPU."""
     return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
 
 
@@ -38,3 +91,10 @@ def adam(parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.opti
 def polyak_update(target: nn.Module, source: nn.Module, tau: float) -> None:
     """target ← (1 − τ)·target + τ·source."""
     torch._foreach_lerp_(list(target.parameters()), list(source.parameters()), tau)
+
+
+def check_gamma(gamma: float) -> None:
+    if not 0 <= gamma <= 1:
+        raise UserError(
+            f"gamma is a number from 0 to 1, not {gamma}: choose one, say 0.99"
+        )

@@ -1,18 +1,24 @@
-"""PPO: several passes over fresh experience, none of which may change the policy much (Schulman et al., 2017).
+"""PPO: several passes over fresh experience, none of which may change the policy much
+(Schulman et al., 2017).
 
-    L = E[ min( ρ A, clip(ρ, 1 − ε, 1 + ε) A ) ],   ρ = π(a|s) / π_old(a|s)              `policy_loss`
-    A_t = δ_t + γ λ (1 − over) A_{t+1}                                                   `advantages`
-    δ_t = (1 − γ) r_t + γ V(s_{t+1}) − V(s_t)
+    L = E[ min( ρ A, clip(ρ, 1 − ε, 1 + ε) A ) ],   ρ = π(a|s) / π_old(a|s)
+                                                                           `policy_loss`
+    A_t = δ_t + γ λ (1 − done) A_{t+1}                                      `advantages`
+    δ_t = scale · r_t + γ V(s_{t+1}) − V(s_t)
 
-After an end V is 0, unless somebody knows better (`worth_of_ends`). The factor 1 − γ makes V a mean of the rewards to
-come and not their sum, so that it is as large as they are.
+After an end V is 0, unless somebody knows better (`terminal_value`, in units of V).
+With `reward_scale` = 1 − γ, V is a mean of the rewards to come and not their sum, as
+large as they are.
 
-Many copies of the world are played at once. Where one runs out of time its future still counts: V of its last
-state stands in for it. Discrete actions are drawn from a categorical distribution, continuous ones from a
-Gaussian before the tanh that keeps them in [−1, 1]. That tanh is the same in both policies of the ratio, so it
-cancels, and the *same* action must go into both: one drawn anew has nothing to do with what was rewarded.
+Many copies of the world are played at once. Where one runs out of time its future still
+counts: V of its last state stands in for it. Discrete actions are drawn from a
+categorical distribution, continuous ones from a Gaussian before the tanh that keeps
+them in [−1, 1]. That tanh is the same in both policies of the ratio, so it cancels, and
+the *same* action must go into both: one drawn anew has nothing to do with what was
+rewarded.
 
-With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE (`reinforce_config`).
+With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE
+(`reinforce_config`).
 """
 
 import math
@@ -23,161 +29,273 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from gymnasium.vector import VectorEnv
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
-from rlnotes.algos.networks import adam, mlp
-from rlnotes.algos.policy import Policy
+from rlnotes.algos.networks import Eye, adam, check_gamma, network
+from rlnotes.algos.policy import Policy, require_head
+from rlnotes.errors import UserError
 from rlnotes.seeding import reset_seeds
 
 Diagnostics = dict[str, Tensor]
 
-LOG_STD_MIN, LOG_STD_MAX = -4.0, 1.0
+LOG_STD_BOUNDS = (-4.0, 1.0)
+
+
+def stored_log_prob(dist: Distribution, action: Tensor) -> Tensor:
+    """Of the action that was played. The notes did as `autopsies.fresh_sample` does."""
+    return dist.log_prob(action)
 
 
 @dataclass(frozen=True)
 class Config:
-    discount: float = 0.99
-    gae: float = 0.95  # λ: 0 trusts the value function, 1 trusts the returns
+    """The paper's for MuJoCo, where nothing else is said."""
+
+    gamma: float = 0.99
+    gae_lambda: float = 0.95  # 0 trusts the value function, 1 trusts the returns
     baseline: bool = True  # False: V = 0
-    clip: float = 0.2  # ε
-    length: int = 128  # steps of each environment between updates
-    epochs: int = 10  # passes over them
-    batch_size: int = 256
+    clip_coef: float = 0.2  # ε
+    num_steps: int = 128  # of each environment between updates; the paper's for Atari
+    update_epochs: int = 10  # passes over them
+    batch_size: int = 256  # the paper's is 64
     learning_rate: float = 3e-4
-    anneal: bool = False  # let the learning rate fall on a line, to zero at the last step
-    first_deviation: float = 1.0  # of continuous actions, before the tanh
-    entropy_weight: float = 0.0
-    value_weight: float = 0.5
-    max_gradient: float = 0.5
-    hidden: tuple[int, ...] = (64, 64)
+    anneal_lr: bool = False  # let the rate fall on a line, to zero at the last step
+    # Of continuous actions, before the tanh. Ours depends on the state and is squashed,
+    # the paper's is neither.
+    initial_std: float = 1.0
+    ent_coef: float = 0.0
+    vf_coef: float = 0.5  # of the authors' code
+    max_grad_norm: float = 0.5  # of the authors' code, of each network apart
+    reward_scale: float = 1.0
+    log_prob: Callable[[Distribution, Tensor], Tensor] = stored_log_prob
+    hidden: tuple[int, ...] = (64, 64)  # with ReLU, the paper's has tanh
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
 
 
 def reinforce_config(**settings: Any) -> Config:
-    """No critic, no second pass. Where a rollout ends in the middle of an episode, the rest of it counts nothing."""
-    return Config(gae=1.0, baseline=False, epochs=1, batch_size=1_000_000, **settings)
-
-
-def log_prob_of_stored(chances: Distribution, action: Tensor) -> Tensor:
-    """Of the action that was played. What `autopsies.fresh_sample` takes instead is what the notes took."""
-    return chances.log_prob(action)
-
-
-class Agent:
-    def __init__(self, policy: Policy, config: Config) -> None:
-        assert policy.head in {"argmax", "gaussian"}
-        self.config = config
-        self.policy = policy
-        self.log_prob_of = log_prob_of_stored
-        self.value = mlp([policy.obs_dim, *config.hidden, 1])
-        with torch.no_grad():  # begin close to chance, whatever is seen
-            last = policy.net[-1]
-            assert isinstance(last, nn.Linear)
-            last.weight.mul_(0.01)
-            last.bias.zero_()
-            if policy.head == "gaussian":
-                last.bias[policy.action_dim :] = math.log(config.first_deviation)
-        self.optimiser = adam([*policy.net.parameters(), *self.value.parameters()], config.learning_rate)
-
-
-class Rollout(NamedTuple):
-    """What all environments did: each field has the shape (steps, environments, ...)."""
-
-    obs: Tensor  # standardised
-    action: Tensor  # as drawn: a number of a choice, or a vector before the tanh
-    log_prob: Tensor
-    reward: Tensor
-    next_obs: Tensor  # where an episode was over, its last observation and not the next one's first
-    terminated: Tensor
-    over: Tensor  # terminated, or out of time
-
-
-def distribution(policy: Policy, obs: Tensor) -> Distribution:
-    outputs = policy.net(obs)
-    if policy.head == "argmax":
-        return Categorical(logits=outputs, validate_args=False)
-    mean, log_std = outputs.chunk(2, dim=-1)
-    return Independent(Normal(mean, log_std.clamp(LOG_STD_MIN, LOG_STD_MAX).exp(), validate_args=False), 1)
-
-
-class Player:
-    """Keeps the environments between rollouts, so that an episode may last longer than one of them.
-
-    The environments must reset in the step that ends an episode (`AutoresetMode.SAME_STEP`).
-    """
-
-    def __init__(self, policy: Policy, envs: VectorEnv, seed: int) -> None:
-        self._policy, self._envs = policy, envs
-        starts: Any = reset_seeds("train", seed, envs.num_envs)  # one each; the base class declares a single one
-        obs, _ = envs.reset(seed=starts)
-        self._obs = self._encoded(obs)
-
-    def _encoded(self, obs: np.ndarray) -> Tensor:
-        return self._policy.encode_obs(torch.as_tensor(obs, dtype=torch.float32))
-
-    @torch.no_grad()
-    def rollout(self, length: int) -> Rollout:
-        steps = [self._step() for _ in range(length)]
-        return Rollout(*(torch.stack(column) for column in zip(*steps, strict=True)))
-
-    def _step(self) -> Rollout:
-        policy, obs = self._policy, self._obs
-        chances = distribution(policy, obs)
-        action = chances.sample()
-        played = action if policy.head == "argmax" else policy.decode_action(torch.tanh(action))
-        seen, reward, terminated, truncated, info = self._envs.step(played.numpy())
-        self._obs = next_obs = self._encoded(seen)
-        over = terminated | truncated
-        if over.any():
-            next_obs = next_obs.clone()
-            next_obs[torch.from_numpy(over)] = self._encoded(np.stack(list(info["final_obs"][over])))
-        flags = (torch.as_tensor(column, dtype=torch.float32) for column in (terminated, over))
-        return Rollout(
-            obs, action, chances.log_prob(action), torch.as_tensor(reward, dtype=torch.float32), next_obs, *flags
-        )
+    """No critic, no second pass. Where a rollout ends in the middle of an episode, the
+    rest of it counts nothing."""
+    return Config(
+        gae_lambda=1.0,
+        baseline=False,
+        update_epochs=1,
+        batch_size=1_000_000,
+        **settings,
+    )
 
 
 @torch.no_grad()
-def advantages(rollout: Rollout, values: Tensor, next_values: Tensor, config: Config) -> Tensor:
+def new_policy(
+    observation_space: spaces.Space,
+    action_space: spaces.Space,
+    config: Config,
+    obs_mean: np.ndarray | None = None,
+    obs_std: np.ndarray | None = None,
+    eye: Eye | None = None,
+) -> Policy:
+    """A policy that begins close to chance, whatever it sees."""
+    policy = Policy.for_spaces(
+        observation_space,
+        action_space,
+        config.hidden,
+        "gaussian",
+        obs_mean,
+        obs_std,
+        eye=eye,
+        log_std_bounds=LOG_STD_BOUNDS,
+    )
+    last = policy.net[-1]
+    assert isinstance(last, nn.Linear)
+    last.weight.mul_(0.01)
+    last.bias.zero_()
+    if policy.head == "gaussian":
+        last.bias[policy.action_dim :] = math.log(config.initial_std)
+    return policy
+
+
+class Agent:
+    """The policy as it is given, and a value function, if need be with its own eye."""
+
+    def __init__(self, policy: Policy, config: Config) -> None:
+        require_head(policy, "PPO", "argmax", "gaussian")
+        self.config = config
+        self.policy = policy
+        self.value = network(policy.obs_shape, config.hidden, 1, policy.eye)
+        parameters = [*policy.net.parameters(), *self.value.parameters()]
+        self.optimiser = adam(parameters, config.learning_rate)
+        self.step = 0  # environment steps
+
+
+class Rollout(NamedTuple):
+    """What all environments did: each field's shape is (steps, environments, ...)."""
+
+    obs: Tensor  # as the world gives them
+    action: Tensor  # as drawn: the number of an action, or a vector before the tanh
+    log_prob: Tensor
+    reward: Tensor
+    next_obs: Tensor  # where an episode was done its last, not the next one's first
+    terminated: Tensor
+    done: Tensor  # terminated, or out of time
+
+    @classmethod
+    def empty(cls, policy: Policy, num_steps: int, num_envs: int) -> "Rollout":
+        size = (num_steps, num_envs)
+        seen = torch.empty(2, *size, *policy.obs_shape, dtype=policy.obs_dtype)
+        numbers = torch.empty(4, *size)
+        action = torch.empty(*size, policy.action_dim)
+        if policy.head == "argmax":
+            action = torch.empty(size, dtype=torch.long)
+        return cls(seen[0], action, numbers[0], numbers[1], seen[1], *numbers[2:])
+
+
+def distribution(policy: Policy, obs: Tensor) -> Distribution:
+    """Of the actions for encoded observations."""
+    return _distribution(policy, policy.net(obs))
+
+
+def _distribution(policy: Policy, outputs: Tensor) -> Distribution:
+    if policy.head == "argmax":
+        return Categorical(logits=outputs, validate_args=False)
+    mean, log_std = policy.mean_and_log_std(outputs)
+    return Independent(Normal(mean, log_std.exp(), validate_args=False), 1)
+
+
+def draw(policy: Policy, outputs: Tensor) -> Tensor:
+    """What the `sample` of the same distribution draws, in a third of the time.
+
+    To divide by exponential noise and take the largest is how `torch.multinomial` draws
+    one of several, after looking whether they are probabilities.
+    """
+    if policy.head == "argmax":
+        probs = torch.softmax(outputs, dim=-1)
+        return (probs / torch.empty_like(probs).exponential_()).argmax(-1)
+    mean, log_std = policy.mean_and_log_std(outputs)
+    return mean + log_std.exp() * torch.randn(mean.shape)
+
+
+class Collector:
+    """Keeps the environments between rollouts, so that an episode may last longer than
+    one of them. A training that goes on after `stream` steps starts them elsewhere.
+
+    The environments must reset in the step that ends an episode: if they did so in the
+    next one, that step would be none of the policy's.
+    """
+
+    def __init__(
+        self, policy: Policy, envs: VectorEnv, seed: int, stream: int = 0
+    ) -> None:
+        if envs.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
+            raise UserError(
+                "PPO needs environments that reset in the step that ends an episode:"
+                " make them with autoreset_mode=AutoresetMode.SAME_STEP"
+            )
+        self._policy, self._envs = policy, envs
+        # One seed each; the base class declares a single one.
+        starts: Any = reset_seeds("train", seed, envs.num_envs, stream=stream)
+        self._obs, _ = envs.reset(seed=starts)
+
+    @torch.no_grad()
+    def rollout(self, num_steps: int) -> Rollout:
+        """What all environments do next, written in place: through NumPy where it comes
+        from the world, because torch takes longer for a row."""
+        policy = self._policy
+        rollout = Rollout.empty(policy, num_steps, self._envs.num_envs)
+        obs, _, _, reward, next_obs, terminated, done = (row.numpy() for row in rollout)
+        outputs = torch.empty(*rollout.reward.shape, policy.num_outputs)
+        for step in range(num_steps):
+            obs[step] = self._obs
+            outputs[step] = policy.net(policy.encode_obs(rollout.obs[step]))
+            rollout.action[step] = action = draw(policy, outputs[step])
+            self._obs, reward[step], ended, cut_off, info = self._step(action)
+            next_obs[step], terminated[step] = self._obs, ended
+            done[step] = over = ended | cut_off
+            if over.any():
+                next_obs[step, over] = np.stack(list(info["final_obs"][over]))
+        if not outputs.isfinite().all():
+            raise UserError(
+                "the policy's outputs are no longer finite, its training has diverged:"
+                " lower the learning_rate"
+            )
+        rollout.log_prob.copy_(_distribution(policy, outputs).log_prob(rollout.action))
+        return rollout
+
+    def _step(self, action: Tensor) -> tuple[Any, ...]:
+        if self._policy.head == "gaussian":
+            action = self._policy.decode_action(torch.tanh(action))
+        return self._envs.step(action.numpy())
+
+
+@torch.no_grad()
+def values_of(agent: Agent, rollout: Rollout) -> tuple[Tensor, Tensor]:
+    """V of all observations and of those after them, which are mostly the same: only
+    steps that ended an episode, and the last one, are looked at a second time."""
+    if not agent.config.baseline:
+        return torch.zeros_like(rollout.reward), torch.zeros_like(rollout.reward)
+
+    def value(obs: Tensor) -> Tensor:
+        encoded = agent.policy.encode_obs(obs.flatten(0, 1))
+        return agent.value(encoded).view(obs.shape[:2])
+
+    values = value(rollout.obs)
+    again = rollout.done.any(dim=1)
+    again[-1] = True
+    next_values = values.roll(-1, dims=0)
+    next_values[again] = value(rollout.next_obs[again])
+    return values, next_values
+
+
+@torch.no_grad()
+def advantages(
+    rollout: Rollout, values: Tensor, next_values: Tensor, config: Config
+) -> Tensor:
     """Generalised advantage estimates; `next_values` belong to `rollout.next_obs`."""
-    surprise = (1 - config.discount) * rollout.reward + config.discount * next_values - values
-    result = torch.zeros_like(surprise)
-    following = torch.zeros_like(surprise[0])
-    for step in reversed(range(len(surprise))):
-        # An episode that is over owes nothing to the one that follows it in the same row.
-        following = surprise[step] + config.discount * config.gae * (1 - rollout.over[step]) * following
-        result[step] = following
+    delta = config.reward_scale * rollout.reward + config.gamma * next_values - values
+    # An episode that is done owes nothing to the one that follows it in the same row.
+    fade = config.gamma * config.gae_lambda * (1 - rollout.done)
+    result = torch.zeros_like(delta)
+    gae = torch.zeros_like(delta[0])
+    for step in reversed(range(len(delta))):
+        gae = delta[step] + fade[step] * gae
+        result[step] = gae
     return result
 
 
-def policy_loss(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Diagnostics]:
+def policy_loss(
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip_coef: float
+) -> tuple[Tensor, Diagnostics]:
     ratio = (log_prob - old_log_prob).exp()
-    loss = -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
-    off = (ratio.detach() - 1).abs()
+    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
+    loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
+    deviation = (ratio.detach() - 1).abs()
     return loss, {
         "policy_loss": loss.detach(),
-        "ratio_off": off.max(),
-        "clipped": (off > clip).float().mean(),
-        "kl": (old_log_prob - log_prob).detach().mean(),
+        "ratio_deviation": deviation.max(),
+        "clip_fraction": (deviation > clip_coef).float().mean(),
+        "approx_kl": (old_log_prob - log_prob).detach().mean(),
     }
+
+
+def no_extra_loss() -> Tensor:
+    return torch.zeros(())
 
 
 def update(
     agent: Agent,
     rollout: Rollout,
-    worth_of_ends: Tensor | float = 0.0,
-    also: Callable[[], Tensor] = lambda: torch.zeros(()),
+    terminal_value: Tensor | float = 0.0,
+    extra_loss: Callable[[], Tensor] = no_extra_loss,
 ) -> Diagnostics:
-    """All epochs on one rollout. `also` is a loss of its own kind, added to every batch's.
+    """All epochs on one rollout. `extra_loss` is added to that of every batch.
 
-    `first_ratio_off` is how far ρ is from 1 before anything has changed: 0.
+    `first_ratio_deviation` is how far ρ is from 1 before anything has changed: 0.
     """
-    config = agent.config
-    with torch.no_grad():
-        trust = float(config.baseline)
-        values, next_values = (trust * agent.value(obs).squeeze(-1) for obs in (rollout.obs, rollout.next_obs))
-    next_values = torch.where(rollout.terminated.bool(), worth_of_ends, next_values)
+    config, policy = agent.config, agent.policy
+    values, next_values = values_of(agent, rollout)
+    next_values = torch.where(rollout.terminated.bool(), terminal_value, next_values)
     advantage = advantages(rollout, values, next_values, config)
     target = advantage + values
     rows = (rollout.obs, rollout.action, rollout.log_prob, advantage, target)
@@ -185,43 +303,55 @@ def update(
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
     first: Tensor | None = None
-    for _ in range(config.epochs):
+    for _ in range(config.update_epochs):
         for batch in torch.randperm(len(obs)).split(config.batch_size):
-            chances = distribution(agent.policy, obs[batch])
-            new_log_prob = agent.log_prob_of(chances, action[batch])
-            loss, diagnostics = policy_loss(new_log_prob, log_prob[batch], advantage[batch], config.clip)
-            first = diagnostics["ratio_off"] if first is None else first
-            value_loss = F.mse_loss(agent.value(obs[batch]).squeeze(-1), target[batch])
-            entropy = chances.entropy().mean()
-            total = loss + config.value_weight * value_loss - config.entropy_weight * entropy + also()
+            encoded = policy.encode_obs(obs[batch])
+            dist = distribution(policy, encoded)
+            new_log_prob = config.log_prob(dist, action[batch])
+            loss, diagnostics = policy_loss(
+                new_log_prob, log_prob[batch], advantage[batch], config.clip_coef
+            )
+            first = diagnostics["ratio_deviation"] if first is None else first
+            value_loss = F.mse_loss(agent.value(encoded).squeeze(-1), target[batch])
+            entropy = dist.entropy().mean()
+            total = loss + config.vf_coef * value_loss - config.ent_coef * entropy
             agent.optimiser.zero_grad()
-            total.backward()
-            for net in (agent.policy.net, agent.value):  # apart, or a poor value function would slow the policy down
-                nn.utils.clip_grad_norm_(net.parameters(), config.max_gradient)
+            (total + extra_loss()).backward()
+            # Apart, or a poor value function would slow the policy down.
+            for net in (policy.net, agent.value):
+                nn.utils.clip_grad_norm_(net.parameters(), config.max_grad_norm)
             agent.optimiser.step()
     assert first is not None
     return diagnostics | {
-        "first_ratio_off": first,
+        "first_ratio_deviation": first,
         "value_loss": value_loss.detach(),
         "entropy": entropy.detach(),
-        "value": values.mean(),
+        "value_mean": values.mean(),
     }
 
 
-def train(agent: Agent, envs: VectorEnv, steps: int, seed: int) -> Iterator[tuple[int, Diagnostics]]:
-    """At least `steps` environment steps, in whole rollouts; yields after each update."""
-    player, length = Player(agent.policy, envs, seed), agent.config.length
-    for step in rollout_ends(steps, length * envs.num_envs):
-        yield step, update(agent, player.rollout(length))
-        slow_down(agent, step / steps)
+def train(
+    agent: Agent, envs: VectorEnv, steps: int, seed: int
+) -> Iterator[tuple[int, Diagnostics]]:
+    """Play until there have been at least `steps`, in whole rollouts; each update is
+    yielded."""
+    collector = Collector(agent.policy, envs, seed, stream=agent.step)
+    size = agent.config.num_steps * envs.num_envs
+    for step in steps_after_rollouts(agent.step, steps, size):
+        diagnostics = update(agent, collector.rollout(agent.config.num_steps))
+        anneal_learning_rate(agent, step / steps)
+        agent.step = step
+        yield step, diagnostics
 
 
-def slow_down(agent: Agent, done: float) -> None:
-    """What annealing does to the learning rate when `done` of all steps, a number up to 1, are behind us."""
-    if agent.config.anneal:
-        agent.optimiser.param_groups[0]["lr"] = agent.config.learning_rate * max(0.0, 1 - done)
+def anneal_learning_rate(agent: Agent, progress: float) -> None:
+    """What annealing does to the rate after `progress`, the share of all steps."""
+    if agent.config.anneal_lr:
+        rate = agent.config.learning_rate * max(0.0, 1 - progress)
+        agent.optimiser.param_groups[0]["lr"] = rate
 
 
-def rollout_ends(steps: int, size: int) -> Sequence[int]:
-    """How many steps were played after each rollout of `size`, until `steps` are reached."""
-    return range(size, steps + size, size)
+def steps_after_rollouts(step: int, steps: int, size: int) -> Sequence[int]:
+    """How many steps were played after each rollout of `size`, from `step` on until
+    `steps` are reached."""
+    return range(step + size, steps + size, size)

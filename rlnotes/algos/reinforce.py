@@ -1,9 +1,9 @@
 """REINFORCE: make what went well more likely (Williams, 1992).
 
-    ∇J = E[ Σ_t ∇ log π(a_t|s_t) (G_t − b) ],   G_t = r_t + γ G_{t+1}                     `policy_loss`
+    ∇J = E[ Σ_t ∇ log π(a_t|s_t) (G_t − b) ],   G_t = r_t + γ G_{t+1}      `policy_loss`
 
-The baseline b and the scale are those of the batch: returns are standardised over the episodes of one
-update. The policy is categorical over discrete actions.
+The baseline b and the scale are those of the batch: returns are standardised over the
+episodes of one update. The policy is categorical over discrete actions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical
 
-from rlnotes.algos.networks import adam
-from rlnotes.algos.policy import Policy
+from rlnotes.algos.networks import adam, check_gamma
+from rlnotes.algos.policy import Policy, require_head
 from rlnotes.seeding import reset_seeds
 
 Diagnostics = dict[str, Tensor]
@@ -25,79 +25,116 @@ Diagnostics = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Config:
-    discount: float = 0.99
+    """The paper names no settings; these are ours, for CartPole."""
+
+    gamma: float = 0.99
     learning_rate: float = 1e-2
     episodes_per_update: int = 8
     hidden: tuple[int, ...] = (128,)
 
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+
 
 class Agent:
+    """The policy, and the finished episodes that wait for the next update."""
+
     def __init__(self, policy: Policy, config: Config) -> None:
-        assert policy.head == "argmax"
+        require_head(policy, "REINFORCE", "argmax")
         self.config = config
         self.policy = policy
         self.optimiser = adam(policy.net.parameters(), config.learning_rate)
+        self.rng = np.random.default_rng(0)  # from the seed, once it trains
+        self.step = 0  # environment steps
+        self.episodes = 0
+        self.forget()
+
+    def forget(self) -> None:
+        policy = self.policy
+        self.observations = torch.zeros(0, *policy.obs_shape, dtype=policy.obs_dtype)
+        self.actions = torch.zeros(0, dtype=torch.long)
+        self.returns = torch.zeros(0)
+
+    def remember(
+        self,
+        observations: Sequence[np.ndarray],
+        actions: Sequence[int],
+        returns: Sequence[float],
+    ) -> None:
+        seen = torch.as_tensor(np.stack(observations), dtype=self.policy.obs_dtype)
+        self.observations = torch.cat([self.observations, seen])
+        self.actions = torch.cat([self.actions, torch.tensor(actions)])
+        self.returns = torch.cat([self.returns, torch.tensor(returns)])
+        self.episodes += 1
 
 
-def returns_to_go(rewards: Sequence[float], discount: float) -> list[float]:
+def returns_to_go(rewards: Sequence[float], gamma: float) -> list[float]:
     """G_t for every step of one episode.
 
-    An episode cut off by a time limit has a future that is not counted: without a critic there is
-    nothing to put in its place. With γ = 0.99 only about the last hundred steps feel it.
+    An episode cut off by a time limit has a future that is not counted: without a
+    critic there is nothing to put in its place. With γ = 0.99 only about the last
+    hundred steps feel it.
     """
-    returns, following = [], 0.0
+    returns, to_go = [], 0.0
     for reward in reversed(rewards):
-        following = reward + discount * following
-        returns.append(following)
+        to_go = reward + gamma * to_go
+        returns.append(to_go)
     return returns[::-1]
 
 
-def policy_loss(logits: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Diagnostics]:
-    distribution = Categorical(logits=logits)
-    # Standardised over all episodes of the update: within one episode, its quality would cancel out.
+def policy_loss(
+    logits: Tensor, actions: Tensor, returns: Tensor
+) -> tuple[Tensor, Diagnostics]:
+    dist = Categorical(logits=logits)
+    # Standardised over all episodes of the update: within one episode, its quality
+    # would cancel out.
     advantage = (returns - returns.mean()) / (returns.std() + 1e-8)
-    loss = -(distribution.log_prob(actions) * advantage).mean()
-    return loss, {"policy_loss": loss.detach(), "entropy": distribution.entropy().detach().mean()}
+    loss = -(dist.log_prob(actions) * advantage).mean()
+    entropy = dist.entropy().detach().mean()
+    return loss, {"policy_loss": loss.detach(), "entropy": entropy}
 
 
-def update(agent: Agent, observations: Tensor, actions: Tensor, returns: Tensor) -> Diagnostics:
-    loss, diagnostics = policy_loss(agent.policy.net(observations), actions, returns)
+def update(agent: Agent) -> Diagnostics:
+    """One step on all that is remembered, which is then forgotten."""
+    encoded = agent.policy.encode_obs(agent.observations)
+    logits = agent.policy.net(encoded)
+    loss, diagnostics = policy_loss(logits, agent.actions, agent.returns)
     agent.optimiser.zero_grad()
     loss.backward()
     agent.optimiser.step()
-    return diagnostics
+    length = torch.tensor(len(agent.actions) / agent.config.episodes_per_update)
+    agent.forget()
+    return diagnostics | {"episode_length": length}
 
 
-def train(agent: Agent, env: gym.Env[Any, Any], steps: int, seed: int) -> Iterator[tuple[int, Diagnostics]]:
-    """At least `steps` environment steps, in whole episodes; yields after each step."""
+def train(
+    agent: Agent, env: gym.Env[Any, Any], steps: int, seed: int
+) -> Iterator[tuple[int, Diagnostics]]:
+    """Play until there have been `steps`, with an update every `episodes_per_update`
+    episodes; each step is yielded."""
     policy, config = agent.policy, agent.config
-    rng = np.random.default_rng(seed)
-    starts = iter(reset_seeds("train", seed, steps + 1))
-    observations: list[Tensor] = []
+    if agent.step == 0:
+        agent.rng = np.random.default_rng(seed)
+    count = steps - agent.step + 1
+    starts = iter(reset_seeds("train", seed, count, stream=agent.step))
+    observations: list[np.ndarray] = []
     actions: list[int] = []
-    returns: list[float] = []
     rewards: list[float] = []
-    episodes = 0
     obs, _ = env.reset(seed=next(starts))
-    for step in range(1, steps + 1):
-        encoded = policy.encode_obs(torch.as_tensor(obs, dtype=torch.float32))
-        with torch.no_grad():
-            chances = torch.softmax(policy.net(encoded), dim=-1).numpy()
-        action = int(np.searchsorted(np.cumsum(chances), rng.uniform() * chances.sum()))
-        obs, reward, terminated, truncated, _ = env.step(action)
-        observations.append(encoded)
+    while agent.step < steps:
+        agent.step += 1
+        action = int(policy.sample(obs[None], agent.rng)[0])
+        observations.append(obs)
         actions.append(action)
+        obs, reward, terminated, truncated, _ = env.step(action)
         rewards.append(float(reward))
         diagnostics: Diagnostics = {}
         if terminated or truncated:
-            returns += returns_to_go(rewards, config.discount)
-            rewards.clear()
-            episodes += 1
+            returns = returns_to_go(rewards, config.gamma)
+            agent.remember(observations, actions, returns)
+            for column in (observations, actions, rewards):
+                column.clear()
             obs, _ = env.reset(seed=next(starts))
-            if episodes % config.episodes_per_update == 0:
-                diagnostics = update(agent, torch.stack(observations), torch.tensor(actions), torch.tensor(returns))
-                diagnostics["episode_length"] = torch.tensor(len(actions) / config.episodes_per_update)
-                observations.clear()
-                actions.clear()
-                returns.clear()
-        yield step, diagnostics
+            if agent.episodes % config.episodes_per_update == 0:
+                diagnostics = update(agent)
+        yield agent.step, diagnostics

@@ -1,9 +1,15 @@
-"""What it costs to treat a time limit as the end of the task, as the notes do throughout.
+"""What it costs to treat a time limit as the end of the task, as the notes do
+throughout (`td3bc/pendulum`).
 
-Fault: an episode that merely ran out of time is stored as terminated, so the critic learns that the
-future after step 200 is worth nothing, in a state that looks like any other.
+Symptom: none in the loss; states near the limit are valued as if the world ended there.
+Cause: an episode that merely ran out of time is stored as terminated, so the critic
+learns that the future after step 200 is worth nothing, in a state that looks like any
+other.
+Diagnostic: the lengths of the episodes that are stored as terminated. A task ends now
+and then; if all of them are as long as the time limit, it was the clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rlnotes.data.rollouts import Episode
@@ -12,3 +18,9 @@ from rlnotes.data.rollouts import Episode
 def truncation_as_termination(episode: Episode) -> Episode:
     """The fault: the only difference is one flag on the last step."""
     return replace(episode, terminated=episode.terminated or episode.truncated)
+
+
+def fires(episodes: Sequence[Episode], time_limit: int) -> bool:
+    """Whether only the clock ended the episodes that are said to have ended."""
+    lengths = {len(episode.rewards) for episode in episodes if episode.terminated}
+    return lengths == {time_limit}

@@ -11,6 +11,7 @@ from rlnotes.data.rollouts import Episode, play_together
 from rlnotes.errors import UserError
 
 WINDOW = (960, 720)
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 HELP = "left / right: steer    up / down: throttle    R: start again    Esc: stop"
 
 
@@ -23,26 +24,32 @@ class StartAgain(Exception):
 
 
 class Wheel:
-    """The window, and what the arrow keys have set: each press is one notch, held until the next."""
+    """The window, and what the arrow keys have set: each press is one notch, held until
+    the next."""
 
     def __init__(self, env: gym.Env[Any, Any], fps: float) -> None:
         import pygame  # prints a greeting, and is needed by nobody else
 
-        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("SDL_VIDEODRIVER")):
-            raise UserError("driving needs a window, and there is no display here. Try it on a desktop.")
+        if not any(os.environ.get(name) for name in DISPLAYS):
+            raise UserError(
+                "driving needs a window, and there is no display here."
+                " Try it on a desktop."
+            )
         self._pygame, self._env, self._fps = pygame, env, fps
         pygame.init()
         try:
             self._window = pygame.display.set_mode(WINDOW)
         except pygame.error as problem:
-            raise UserError(f"driving needs a window, and none can be opened here ({problem}).") from problem
+            raise UserError(
+                f"driving needs a window, and none can be opened here ({problem})."
+            ) from problem
         pygame.display.set_caption("rlnotes: drive")
         self._font = pygame.font.Font(None, 30)
         self._clock = pygame.time.Clock()
         self.held = np.zeros(2, np.float32)
 
     def __call__(self, obs: np.ndarray) -> np.ndarray:
-        """Show where the car is, wait for the next twentieth of a second, read the keys."""
+        """Show where the car is, wait for the next frame, read the keys."""
         self._show()
         self._clock.tick(self._fps)
         for event in self._pygame.event.get():
@@ -69,19 +76,22 @@ class Wheel:
     def _show(self) -> None:
         pygame = self._pygame
         frame: Any = self._env.render()
-        picture = pygame.transform.smoothscale(pygame.surfarray.make_surface(frame.swapaxes(0, 1)), WINDOW)
-        self._window.blit(picture, (0, 0))
+        picture = pygame.surfarray.make_surface(frame.swapaxes(0, 1))
+        self._window.blit(pygame.transform.smoothscale(picture, WINDOW), (0, 0))
         state = f"steering {self.held[0]:+.1f}   throttle {self.held[1]:.1f}"
         for row, text in enumerate((HELP, state)):
-            self._window.blit(self._font.render(text, True, (0, 0, 0)), (16, 14 + 30 * row))
+            line = self._font.render(text, True, (0, 0, 0))
+            self._window.blit(line, (16, 14 + 30 * row))
         pygame.display.flip()
 
     def close(self) -> None:
         self._pygame.quit()
 
 
-def drive(env: gym.Env[Any, Any], starts: list[int], fps: float = 20.0) -> list[Episode]:
-    """One episode per start, driven by a person; ends early, with what there is, when they stop."""
+def drive(
+    env: gym.Env[Any, Any], starts: list[int], fps: float = 20.0
+) -> list[Episode]:
+    """One episode per start, driven by a person; when they stop, what there is."""
     wheel = Wheel(env, fps)
     episodes: list[Episode] = []
     try:

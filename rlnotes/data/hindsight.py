@@ -1,7 +1,8 @@
-"""Hindsight: what would have earned a reward, had the goal been where the ball went (Andrychowicz et al., 2017).
+"""Hindsight: what would have earned a reward, had the goal been where the ball went.
 
-A goal says what is wanted, not how the world moves. So any transition is also a valid one for any other goal,
-with the reward that goal would have paid.
+The idea is from Andrychowicz et al. (2017). A goal says what is wanted, not how the
+world moves. So any transition is also a valid one for any other goal, with the reward
+that goal would have paid.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,14 +23,16 @@ def relabelled(
     reward: Callable[[Tensor, Tensor], Tensor],
     seed: int,
 ) -> Transitions:
-    """All transitions, a random `share` of them with another goal: a place later in the same episode.
+    """All transitions, a random `share` of them with another goal.
 
-    `goal` and `place` are the columns of the observation that hold them; `reward` pays for (places, goals).
+    The new goal is a place later in the same episode. `goal` and `place` are the
+    columns of the observation that hold them; `reward` pays for (places, goals).
     """
     store = Transitions.from_episodes(episodes)
     data = store.all()
     lengths = np.array([len(episode.rewards) for episode in episodes])
-    last = np.repeat(np.cumsum(lengths) - 1, lengths)  # of each transition, the last one of its episode
+    # Of each transition, the last one of its episode.
+    last = np.repeat(np.cumsum(lengths) - 1, lengths)
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero(rng.uniform(size=len(last)) < share)
     later = rng.integers(rows, last[rows] + 1)

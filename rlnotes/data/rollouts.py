@@ -1,12 +1,12 @@
 """Play a policy in an environment and keep what happened.
 
-The same function collects datasets and evaluates policies, so the two cannot differ in how they
-step the environment.
+The same function collects datasets and evaluates policies, so the two cannot differ in
+how they step the environment.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
@@ -15,11 +15,12 @@ from tqdm import tqdm
 BatchPolicy = Callable[[np.ndarray], np.ndarray]
 
 NO_SEED = -1  # of an episode that did not begin with a seeded reset
+AT_ONCE = 50  # worlds that advance together
 
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode of T steps. `observations` has T + 1 rows: the last one is where it ended."""
+    """One episode of T steps. `observations` has T + 1 rows: in the last it ended."""
 
     seed: int
     observations: np.ndarray
@@ -32,38 +33,80 @@ class Episode:
     def total_reward(self) -> float:
         return float(self.rewards.sum())
 
-    def discounted_return(self, discount: float) -> float:
-        return float(self.rewards @ discount ** np.arange(len(self.rewards)))
+    def discounted_return(self, gamma: float) -> float:
+        return float(self.rewards @ gamma ** np.arange(len(self.rewards)))
+
+
+class Stage:
+    """Worlds that are made once, when they are first needed, and played in many times.
+
+    Up to `at_once` of them advance together so that the policy is asked once for all.
+    Every episode begins with a seeded reset, so it does not matter what was played in
+    its world before. Use it as a context, or close it.
+    """
+
+    def __init__(
+        self, make_env: Callable[[], gym.Env[Any, Any]], at_once: int = AT_ONCE
+    ) -> None:
+        self._make_env, self._at_once = make_env, at_once
+        self._envs: list[gym.Env[Any, Any]] = []
+
+    def play(
+        self, policy: BatchPolicy, seeds: Sequence[int], progress: str | None = None
+    ) -> list[Episode]:
+        """One episode per seed, in their order.
+
+        `policy` maps a batch of observations to a batch of actions; `progress` names a
+        progress bar.
+        """
+        episodes: list[Episode] = []
+        hidden = progress is None or None  # None: no bar where there is no terminal
+        with tqdm(
+            desc=progress, total=len(seeds), unit="episode", disable=hidden
+        ) as bar:
+            for first in range(0, len(seeds), self._at_once):
+                group = seeds[first : first + self._at_once]
+                episodes += play_together(self._worlds(len(group)), policy, group)
+                bar.update(len(group))
+        return episodes
+
+    def _worlds(self, count: int) -> list[gym.Env[Any, Any]]:
+        while len(self._envs) < count:
+            self._envs.append(self._make_env())
+        return self._envs[:count]
+
+    def close(self) -> None:
+        while self._envs:
+            self._envs.pop().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def rollout(
     make_env: Callable[[], gym.Env[Any, Any]],
     policy: BatchPolicy,
     seeds: Sequence[int],
-    at_once: int = 50,
+    at_once: int = AT_ONCE,
     progress: str | None = None,
 ) -> list[Episode]:
-    """One episode per seed. `policy` maps a batch of observations to a batch of actions.
+    """One episode per seed in worlds that are made for it and closed again.
 
-    Up to `at_once` environments advance together so that the policy is asked once for all of them.
+    Who plays again and again keeps a `Stage` instead.
     """
-    episodes: list[Episode] = []
-    envs = [make_env() for _ in seeds[:at_once]]
-    try:
-        with tqdm(total=len(seeds), desc=progress, unit="episode", disable=progress is None) as bar:
-            for first in range(0, len(seeds), at_once):
-                group = seeds[first : first + at_once]
-                episodes += play_together(envs[: len(group)], policy, group)
-                bar.update(len(group))
-    finally:
-        for env in envs:
-            env.close()
-    return episodes
+    with Stage(make_env, at_once) as stage:
+        return stage.play(policy, seeds, progress)
 
 
-def play_together(envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]) -> list[Episode]:
-    """One episode in each of `envs`; the policy is asked once for all that are still playing."""
-    observations = [[env.reset(seed=seed)[0]] for env, seed in zip(envs, seeds, strict=True)]
+def play_together(
+    envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]
+) -> list[Episode]:
+    """One episode in each of `envs`; the policy is asked once for all still playing."""
+    starts = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
+    observations = [[start] for start in starts]
     actions: list[list[Any]] = [[] for _ in envs]
     rewards: list[list[float]] = [[] for _ in envs]
     ends: list[tuple[bool, bool]] = [(False, False)] * len(envs)
@@ -78,6 +121,12 @@ def play_together(envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds:
             ends[i] = (bool(terminated), bool(truncated))
         playing = [i for i in playing if not any(ends[i])]
     return [
-        Episode(seed, np.stack(observations[i]), np.stack(actions[i]), np.array(rewards[i]), *ends[i])
+        Episode(
+            seed,
+            np.stack(observations[i]),
+            np.stack(actions[i]),
+            np.array(rewards[i]),
+            *ends[i],
+        )
         for i, seed in enumerate(seeds)
     ]

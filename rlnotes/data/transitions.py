@@ -1,11 +1,12 @@
-"""Transitions to learn from: one contiguous tensor per field, so a batch is five indexed reads.
+"""Transitions to learn from: one tensor per field, so a batch is five indexed reads.
 
-A deque of tuples, as in the notes, walks its blocks for every index and rebuilds five arrays from
-Python lists for every batch; `python -m rlnotes bench` measures what that costs.
+A deque of tuples, as in the notes, walks its blocks for every index and rebuilds five
+arrays from Python lists for every batch; `python -m rlnotes bench` measures what that
+costs.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -13,25 +14,38 @@ from torch import Tensor
 
 from rlnotes.data.rollouts import Episode
 
+ADDED = "added"  # in a saved state: how many transitions were ever added
+
 
 class Batch(NamedTuple):
     obs: Tensor
     action: Tensor
     reward: Tensor
     next_obs: Tensor
-    terminated: Tensor  # 1 where the task ended; a time limit (truncation) does not end the task
+    terminated: Tensor  # 1 where the task ended; a time limit (truncation) is no end
 
 
 class Transitions:
-    """A ring of at most `capacity` transitions; the oldest is overwritten first."""
+    """A ring of at most `capacity` transitions; the oldest is overwritten first.
 
-    def __init__(self, capacity: int, obs_dim: int, action_dim: int) -> None:
+    Observations keep the type that they are given, `obs_dtype`: pictures are stored,
+    and come out, as bytes, and it is for the learner to make floats of a batch.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        obs_shape: int | tuple[int, ...],
+        action_dim: int,
+        obs_dtype: torch.dtype = torch.float32,
+    ) -> None:
+        shape = (obs_shape,) if isinstance(obs_shape, int) else obs_shape
         self._fields = Batch(
-            obs=torch.zeros(capacity, obs_dim),
-            action=torch.zeros(capacity, action_dim),
-            reward=torch.zeros(capacity),
-            next_obs=torch.zeros(capacity, obs_dim),
-            terminated=torch.zeros(capacity),
+            obs=_zeros((capacity, *shape), obs_dtype),
+            action=_zeros((capacity, action_dim)),
+            reward=_zeros((capacity,)),
+            next_obs=_zeros((capacity, *shape), obs_dtype),
+            terminated=_zeros((capacity,)),
         )
         self._capacity = capacity
         self._added = 0
@@ -43,7 +57,14 @@ class Transitions:
     def nbytes(self) -> int:
         return sum(field.nbytes for field in self._fields)
 
-    def add(self, obs: np.ndarray, action: np.ndarray, reward: float, next_obs: np.ndarray, terminated: bool) -> None:
+    def add(
+        self,
+        obs: np.ndarray,
+        action: np.ndarray,
+        reward: float,
+        next_obs: np.ndarray,
+        terminated: bool,
+    ) -> None:
         row = self._added % self._capacity
         self._fields.obs[row] = torch.as_tensor(obs)
         self._fields.action[row] = torch.as_tensor(action)
@@ -53,47 +74,92 @@ class Transitions:
         self._added += 1
 
     def sample(self, size: int) -> Batch:
-        """`size` transitions drawn uniformly with replacement, from torch's global generator."""
+        """`size` transitions drawn uniformly with replacement, from torch's global
+        generator."""
         rows = torch.randint(len(self), (size,))
         return Batch(*(field.index_select(0, rows) for field in self._fields))
 
     def all(self) -> Batch:
         return Batch(*(field[: len(self)] for field in self._fields))
 
-    def encoded(self, obs: Callable[[Tensor], Tensor], action: Callable[[Tensor], Tensor]) -> "Transitions":
-        """A copy in a learner's units: observations through `obs`, actions through `action`."""
-        raw = self.all()
-        copy = Transitions(len(self), raw.obs.shape[1], raw.action.shape[1])
-        columns = raw._replace(obs=obs(raw.obs), action=action(raw.action), next_obs=obs(raw.next_obs))
-        return copy._fill(columns)
+    def state(self) -> dict[str, Tensor]:
+        """A copy of all that is stored, and how much was ever added: with it the ring
+        goes on where it was."""
+        rows = {name: column.clone() for name, column in self.all()._asdict().items()}
+        return rows | {ADDED: torch.tensor(self._added)}
 
-    def _fill(self, columns: Batch) -> "Transitions":
-        for field, column in zip(self._fields, columns, strict=True):
-            field.copy_(column)
-        self._added = self._capacity
-        return self
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore exactly what `state` gave, of a store of this kind and capacity."""
+        added = int(state[ADDED])
+        rows = min(added, self._capacity)
+        own = {name: field[:rows] for name, field in self._fields._asdict().items()}
+        for name, column in own.items():
+            saved = state[name]
+            if (saved.shape, saved.dtype) != (column.shape, column.dtype):
+                raise ValueError(
+                    f"the saved {name} is {saved.dtype} of shape {tuple(saved.shape)},"
+                    f" not {column.dtype} of shape {tuple(column.shape)}"
+                )
+        for name, column in own.items():
+            column.copy_(state[name])
+        self._added = added
+
+    def encoded(
+        self, obs: Callable[[Tensor], Tensor], action: Callable[[Tensor], Tensor]
+    ) -> Self:
+        """A copy in a learner's units: observations through `obs`, actions through
+        `action`."""
+        raw = self.all()
+        ours = Batch(
+            obs(raw.obs),
+            action(raw.action),
+            raw.reward,
+            obs(raw.next_obs),
+            raw.terminated,
+        )
+        return self._of(ours)
 
     @classmethod
-    def from_episodes(cls, episodes: Sequence[Episode]) -> "Transitions":
-        steps = sum(len(episode.rewards) for episode in episodes)
-        actions = [episode.actions.reshape(len(episode.actions), -1) for episode in episodes]  # discrete: one column
-        store = cls(steps, episodes[0].observations.shape[1], actions[0].shape[1])
-        columns = Batch(
-            obs=_stack([episode.observations[:-1] for episode in episodes]),
-            action=_stack(actions),
-            reward=_stack([episode.rewards for episode in episodes]),
-            next_obs=_stack([episode.observations[1:] for episode in episodes]),
-            terminated=_stack([_terminations(episode) for episode in episodes]),
+    def from_episodes(cls, episodes: Sequence[Episode]) -> Self:
+        # A discrete action is one column.
+        actions = [e.actions.reshape(len(e.actions), -1) for e in episodes]
+        return cls._of(
+            Batch(
+                obs=_stack([episode.observations[:-1] for episode in episodes]),
+                action=_stack(actions),
+                reward=_stack([episode.rewards for episode in episodes]),
+                next_obs=_stack([episode.observations[1:] for episode in episodes]),
+                terminated=_stack([_terminations(episode) for episode in episodes]),
+            )
         )
-        return store._fill(columns)
+
+    @classmethod
+    def _of(cls, columns: Batch) -> Self:
+        """A full store that holds these columns."""
+        capacity, *obs_shape = columns.obs.shape
+        store = cls(
+            capacity, tuple(obs_shape), columns.action.shape[1], columns.obs.dtype
+        )
+        for field, column in zip(store._fields, columns, strict=True):
+            field.copy_(column)
+        store._added = capacity
+        return store
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+    """Memory that is only taken once it is written to: `torch.zeros` takes it at once,
+    gigabytes where a large replay is never filled."""
+    return torch.from_numpy(np.zeros(shape, torch.empty(0, dtype=dtype).numpy().dtype))
 
 
 def _terminations(episode: Episode) -> np.ndarray:
-    """Only the last step can end the task, and running out of time is not such an end."""
+    """Only the last step can end the task, and running out of time is no such end."""
     flags = np.zeros(len(episode.rewards))
     flags[-1] = episode.terminated
     return flags
 
 
 def _stack(arrays: Sequence[np.ndarray]) -> Tensor:
-    return torch.from_numpy(np.concatenate(arrays).astype(np.float32))
+    """Numbers as 32-bit floats, pictures as the bytes that they are."""
+    rows = np.concatenate(arrays)
+    return torch.from_numpy(rows if rows.dtype == np.uint8 else rows.astype(np.float32))

@@ -1,9 +1,32 @@
-"""Worlds: Gymnasium environments built on PyBullet and MuJoCo. Importing this package registers them."""
+"""Worlds: Gymnasium environments built on PyBullet and MuJoCo.
+
+Importing this package registers them, which `import rlnotes` does.
+"""
 
 import gymnasium as gym
 
-gym.register("rlnotes/RaceCar-v0", "rlnotes.envs.racecar:RaceCarEnv", max_episode_steps=500)
-gym.register("rlnotes/BulletCartPole-v0", "rlnotes.envs.cartpole:BulletCartPoleEnv", max_episode_steps=500)
-gym.register("rlnotes/BalancingPlate-v0", "rlnotes.envs.plate:BalancingPlateEnv", max_episode_steps=1_000)
-gym.register("rlnotes/Puck-v0", "rlnotes.envs.puck:PuckEnv", max_episode_steps=100)
-gym.register("rlnotes/UMaze-v0", "rlnotes.envs.maze:UMazeEnv", max_episode_steps=300)
+gym.register(
+    "rlnotes/RaceCar-v0",
+    "rlnotes.envs.racecar:RaceCarEnv",
+    max_episode_steps=500,
+)
+gym.register(
+    "rlnotes/BulletCartPole-v0",
+    "rlnotes.envs.cartpole:BulletCartPoleEnv",
+    max_episode_steps=500,
+)
+gym.register(
+    "rlnotes/BalancingPlate-v0",
+    "rlnotes.envs.plate:BalancingPlateEnv",
+    max_episode_steps=1_000,
+)
+gym.register(
+    "rlnotes/Puck-v0",
+    "rlnotes.envs.puck:PuckEnv",
+    max_episode_steps=100,
+)
+gym.register(
+    "rlnotes/UMaze-v0",
+    "rlnotes.envs.maze:UMazeEnv",
+    max_episode_steps=300,
+)

@@ -17,10 +17,12 @@ class BulletCartPoleEnv(BulletEnv):
     """Keep a pole upright on a cart, simulated by PyBullet.
 
     ## Action space
-    `Discrete(2)`: push with 50 N to the left (0) or right (1). Anything else raises `ValueError`.
+    `Discrete(2)`: push with 50 N to the left (0) or right (1). Anything else raises
+    `ValueError`.
 
     ## Observation space
-    `Box(4)`: cart position (m), cart velocity (m/s), pole angle (radians), pole angular velocity (radians/s).
+    `Box(4)`: cart position (m), cart velocity (m/s), pole angle (radians), pole angular
+    velocity (radians/s).
 
     ## Rewards
     +1 for every step, also the last one.
@@ -29,8 +31,8 @@ class BulletCartPoleEnv(BulletEnv):
     Cart position and pole angle uniform in ±`start_noise`, at rest.
 
     ## End
-    Terminated when the cart is beyond ±10 m or the pole beyond ±0.2095 radians. Truncated after 500 steps
-    when made by `gym.make`.
+    Terminated when the cart is beyond ±10 m or the pole beyond ±0.2095 radians.
+    Truncated after 500 steps when made by `gym.make`.
 
     ## Time
     20 Hz: one action, one physics step of 1/20 s.
@@ -45,7 +47,9 @@ class BulletCartPoleEnv(BulletEnv):
     time_step = 1 / 20
     gravity = -9.81
 
-    def __init__(self, start_noise: float = 0.05, render_mode: RenderMode = None) -> None:
+    def __init__(
+        self, start_noise: float = 0.05, render_mode: RenderMode = None
+    ) -> None:
         self.start_noise = start_noise
         self.action_space = spaces.Discrete(2)
         bound = np.array((2 * CART_LIMIT, 100, 2 * np.pi, 200), np.float32)
@@ -55,9 +59,11 @@ class BulletCartPoleEnv(BulletEnv):
     def _build(self) -> None:
         physics = self.physics
         self._cart = physics.loadURDF("cartpole.urdf")
-        # PyBullet's joints brake by default. The pole must swing freely; the cart keeps its brake, as in
-        # the notes, and that is why a cart of 1 kg needs 50 N.
-        physics.setJointMotorControl2(self._cart, POLE, physics.VELOCITY_CONTROL, force=0)
+        # PyBullet's joints brake by default. The pole must swing freely; the cart keeps
+        # its brake, as in the notes, and that is why a cart of 1 kg needs 50 N.
+        physics.setJointMotorControl2(
+            self._cart, POLE, physics.VELOCITY_CONTROL, force=0
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -70,11 +76,16 @@ class BulletCartPoleEnv(BulletEnv):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         assert isinstance(self.action_space, spaces.Discrete)
-        push = FORCE if checked_discrete_action(action, self.action_space) == 1 else -FORCE
-        self.physics.setJointMotorControl2(self._cart, CART, self.physics.TORQUE_CONTROL, force=push)
-        self.physics.stepSimulation()
+        to_the_right = checked_discrete_action(action, self.action_space) == 1
+        push = FORCE if to_the_right else -FORCE
+        physics = self.physics
+        physics.setJointMotorControl2(
+            self._cart, CART, physics.TORQUE_CONTROL, force=push
+        )
+        physics.stepSimulation()
         observation = self._observation()
-        fallen = bool(abs(observation[0]) > CART_LIMIT or abs(observation[2]) > POLE_LIMIT)
+        cart, _, pole, _ = np.abs(observation)
+        fallen = bool(cart > CART_LIMIT or pole > POLE_LIMIT)
         return observation, 1.0, fallen, False, {}
 
     def _observation(self) -> np.ndarray:

@@ -19,24 +19,25 @@ class BalancingPlateEnv(BulletEnv):
     """Keep a ball of 0.7 g on a plate by tilting it with four combinations of torques.
 
     ## Action space
-    `Discrete(4)`: torque on the pitch and on the roll hinge: 0 is (−, −), 1 is (−, +), 2 is (+, −), 3 is
-    (+, +), each of 0.0003 N·m. Anything else raises `ValueError`.
+    `Discrete(4)`: torque on the pitch and on the roll hinge: 0 is (−, −), 1 is (−, +),
+    2 is (+, −), 3 is (+, +), each of 0.0003 N·m. Anything else raises `ValueError`.
 
     ## Observation space
-    `Box(10)`: ball position x, y, z (m), ball velocity x, y, z (m/s), angles of the two hinges (radians),
-    their angular velocities (radians/s), all times 10 so that networks see numbers near one. With
-    `joint_velocities=False` it is `Box(8)`, the notes' observation, which hides how the plate is turning.
+    `Box(10)`: ball position x, y, z (m), ball velocity x, y, z (m/s), angles of the two
+    hinges (radians), their angular velocities (radians/s), all times 10 so that
+    networks see numbers near one. With `joint_velocities=False` it is `Box(8)`, the
+    notes' observation, which hides how the plate is turning.
 
     ## Rewards
     +1 for every step.
 
     ## Start
-    The ball at rest above the middle, the hinges turned by up to ±0.0005 radians and turning by up to
-    ±0.00005 radians/s, uniformly.
+    The ball at rest above the middle, the hinges turned by up to ±0.0005 radians and
+    turning by up to ±0.00005 radians/s, uniformly.
 
     ## End
-    Terminated when the ball is below 0.1 m: it has fallen off. Truncated after 1,000 steps when made by
-    `gym.make`.
+    Terminated when the ball is below 0.1 m: it has fallen off. Truncated after 1,000
+    steps when made by `gym.make`.
 
     ## Time
     100 Hz: one action, one physics step of 1/100 s.
@@ -52,7 +53,9 @@ class BalancingPlateEnv(BulletEnv):
     time_step = 1 / 100
     gravity = -9.81
 
-    def __init__(self, joint_velocities: bool = True, render_mode: RenderMode = None) -> None:
+    def __init__(
+        self, joint_velocities: bool = True, render_mode: RenderMode = None
+    ) -> None:
         self.joint_velocities = joint_velocities
         self.action_space = spaces.Discrete(4)
         bound = np.array((20, 20, 20, 100, 100, 100, 20, 20, 500, 500), np.float32)
@@ -63,13 +66,20 @@ class BalancingPlateEnv(BulletEnv):
     def _build(self) -> None:
         physics = self.physics
         physics.loadURDF("plane.urdf")
-        with resources.as_file(resources.files("rlnotes.envs") / "assets" / "balancing_plate.urdf") as urdf:
-            self._plate = physics.loadURDF(str(urdf), basePosition=(0, 0, 0.1), useFixedBase=True)
+        asset = resources.files("rlnotes.envs") / "assets" / "balancing_plate.urdf"
+        with resources.as_file(asset) as urdf:
+            self._plate = physics.loadURDF(
+                str(urdf), basePosition=(0, 0, 0.1), useFixedBase=True
+            )
         shape = physics.createCollisionShape(physics.GEOM_SPHERE, radius=BALL_RADIUS)
-        look = physics.createVisualShape(physics.GEOM_SPHERE, radius=BALL_RADIUS, rgbaColor=(1, 0.45, 0.2, 1))
+        look = physics.createVisualShape(
+            physics.GEOM_SPHERE, radius=BALL_RADIUS, rgbaColor=(1, 0.45, 0.2, 1)
+        )
         self._ball = physics.createMultiBody(BALL_MASS, shape, look, (0, 0, 0.2))
         for joint in (PITCH, ROLL):  # joints brake by default
-            physics.setJointMotorControl2(self._plate, joint, physics.VELOCITY_CONTROL, force=0)
+            physics.setJointMotorControl2(
+                self._plate, joint, physics.VELOCITY_CONTROL, force=0
+            )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -85,7 +95,9 @@ class BalancingPlateEnv(BulletEnv):
         pitch, roll = divmod(checked_discrete_action(action, self.action_space), 2)
         torques = [TORQUE if positive else -TORQUE for positive in (pitch, roll)]
         physics = self.physics
-        physics.setJointMotorControlArray(self._plate, (PITCH, ROLL), physics.TORQUE_CONTROL, forces=torques)
+        physics.setJointMotorControlArray(
+            self._plate, (PITCH, ROLL), physics.TORQUE_CONTROL, forces=torques
+        )
         physics.stepSimulation()
         observation = self._observation()
         return observation, 1.0, bool(observation[2] < 10 * FALLEN_BELOW), False, {}
@@ -95,7 +107,8 @@ class BalancingPlateEnv(BulletEnv):
         velocity, _ = self.physics.getBaseVelocity(self._ball)
         pitch, roll = self.physics.getJointStates(self._plate, (PITCH, ROLL))
         turning = (pitch[1], roll[1]) if self.joint_velocities else ()
-        return 10 * np.array((*place, *velocity, pitch[0], roll[0], *turning), np.float32)
+        row = (*place, *velocity, pitch[0], roll[0], *turning)
+        return 10 * np.array(row, np.float32)
 
     def _camera(self) -> Camera:
         return Camera(target=(0, 0, 0.13), distance=0.55, yaw=45, pitch=-30)

@@ -1,1 +1,2 @@
-"""The ledger's experiments: environment, learner and settings for every budget, under their ledger id."""
+"""The ledger's experiments: environment, learner and settings for every budget, under
+their ledger id."""

@@ -1,94 +1,184 @@
-"""What an experiment is: a world, settings, variants that each override one thing, budgets, bars, a trial."""
+"""What an experiment is: a world, settings, variants that each override one thing,
+budgets, bars, and a trial to run."""
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
 
 import gymnasium as gym
 import numpy as np
+import torch
 
 from rlnotes.algos.policy import Policy
-from rlnotes.data.rollouts import BatchPolicy, Episode, rollout
+from rlnotes.data.rollouts import BatchPolicy, Episode, Stage
 from rlnotes.errors import unknown
+from rlnotes.experiments.settings import Override, changed
 from rlnotes.seeding import reset_seeds
 
-BUDGETS = ("smoke", "ci", "full")
-
-Settings = dict[str, Any]
 Metrics = dict[str, float]
 
 
 @dataclass(frozen=True)
 class World:
-    """The unmodified environment in which policies are judged, and what counts as doing well in it."""
+    """The unmodified environment in which policies are judged, and what is doing
+    well."""
 
     env_id: str
     options: Mapping[str, Any] = field(default_factory=dict)
     success: Callable[[Episode], bool] | None = None
-    reference: tuple[float, float] | None = None  # the returns whose normalised scores are 0 and 100
+    reference: tuple[float, float] | None = None  # returns that score 0 and 100
 
     def make(self, **more: Any) -> gym.Env:
         return gym.make(self.env_id, **{**self.options, **more})
 
-    def play(self, policy: BatchPolicy, starts: Sequence[int], progress: str | None = None) -> list[Episode]:
-        return rollout(self.make, policy, starts, progress=progress)
+    def stage(self) -> Stage:
+        return Stage(self.make)
+
+    def play(
+        self, policy: BatchPolicy, starts: Sequence[int], progress: str | None = None
+    ) -> list[Episode]:
+        with self.stage() as stage:
+            return stage.play(policy, starts, progress)
+
+    def spaces(self) -> tuple[gym.Space, gym.Space]:
+        env = self.make()
+        env.close()
+        return env.observation_space, env.action_space
 
     def scores(self, episodes: Sequence[Episode]) -> Metrics:
-        scores = {"return": float(np.mean([episode.total_reward for episode in episodes]))}
+        scores = {"return": float(np.mean([e.total_reward for e in episodes]))}
         if self.success is not None:
-            scores["success_percent"] = 100 * float(np.mean([self.success(episode) for episode in episodes]))
+            share = np.mean([self.success(episode) for episode in episodes])
+            scores["success_percent"] = 100 * float(share)
         if self.reference is not None:
             worst, best = self.reference
             scores["normalised"] = 100 * (scores["return"] - worst) / (best - worst)
         return scores
 
 
+@dataclass(frozen=True)
+class Budget:
+    """What a run may spend: steps in the world, or updates where there is none."""
+
+    steps: int
+    evaluations: int  # along the way, at equal distances
+    curve_episodes: int  # of each of these
+    final_episodes: int
+    dataset_episodes: int | None = None  # read no more than so many; None: all
+
+
+SMALLEST = Budget(steps=1, evaluations=1, curve_episodes=1, final_episodes=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What all experiments have. `budget` is filled in from the experiment's table."""
+
+    budget: Budget = SMALLEST
+    length: float = 1.0  # times the budget's steps
+    stop_at_return: float | None = None  # end with the first evaluation as good as this
+
+    @property
+    def steps(self) -> int:
+        return round(self.budget.steps * self.length)
+
+
 @dataclass
 class Trial:
-    """One training run about to happen: consume `stream`, then use `policy` (None if nothing is trained)."""
+    """One training run about to happen: consume `stream`, then use what is left behind.
+
+    `agent` is the whole state of the learner, where that can be saved in the middle.
+    """
 
     policy: Policy | None
     steps: int
-    stream: Iterator[tuple[int, Metrics]]
+    stream: Iterator[tuple[int, Metrics]] = field(default_factory=lambda: iter(()))
+    agent: Any = None
+    best: Policy | None = None  # as it was at its best evaluation so far
+    best_return: float = -np.inf
+    evaluated: int = 0  # evaluations so far
+    ended: bool = False  # by its last step, or because it was good enough
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def evaluated(
-    policy: BatchPolicy,
+Diagnose = Callable[[Sequence[Episode]], Metrics]
+
+
+def nothing_more(episodes: Sequence[Episode]) -> Metrics:
+    return {}
+
+
+def new_trial(
+    policy: Policy,
+    agent: Any,
     stream: Iterator[tuple[int, Any]],
-    steps: int,
     world: World,
     settings: Settings,
-    diagnose: Callable[[Sequence[Episode]], Metrics] = lambda episodes: {},
-) -> Iterator[tuple[int, Metrics]]:
-    """A learner's stream, with evaluations at equal distances and a longer one at the end.
+    diagnose: Diagnose = nothing_more,
+    steps: int | None = None,
+) -> Trial:
+    """A learner's stream with evaluations; `steps` where it is not the settings'
+    own."""
+    trial = Trial(policy, steps or settings.steps, agent=agent)
+    trial.best = copy.deepcopy(policy)
+    trial.stream = with_evaluations(trial, stream, world, settings, diagnose)
+    return trial
 
-    Every training seed meets the same evaluation starts. `diagnose` adds what else is worth knowing about
-    the episodes played along the way. A stream of large strides is evaluated at the first step past each distance.
-    Training ends before `steps` if an evaluation returns as much as `settings` call enough.
+
+def with_evaluations(
+    trial: Trial,
+    stream: Iterator[tuple[int, Any]],
+    world: World,
+    settings: Settings,
+    diagnose: Diagnose,
+) -> Iterator[tuple[int, Metrics]]:
+    """A learner's stream, with evaluations at equal distances and a longer one at the
+    end.
+
+    Every training seed meets the same starts. Those along the way, which choose the
+    best policy and may end the training, are others than those of the end, which are
+    reported. `diagnose` adds what else is worth knowing about the episodes along the
+    way. A stream of large strides is evaluated at the first step past each distance.
     """
-    done = 0
-    enough = settings.get("enough", np.inf)
-    for step, diagnostics in stream:
-        metrics: Metrics = {}
-        if (reached := step * settings["evaluations"] // steps) > done:
-            done = reached
-            metrics = {name: float(value) for name, value in diagnostics.items()}
-            episodes = world.play(policy, reset_seeds("evaluate", 0, settings["curve_episodes"]))
-            metrics |= world.scores(episodes) | diagnose(episodes)
-        over = step >= steps or metrics.get("return", -np.inf) >= enough
-        if over:
-            final = world.scores(world.play(policy, reset_seeds("evaluate", 0, settings["final_episodes"])))
-            metrics |= {f"final_{name}": value for name, value in final.items()}
-        yield step, metrics
-        if over:
-            return
+    assert trial.policy is not None
+    assert trial.best is not None
+    budget, policy = settings.budget, trial.policy
+    with world.stage() as stage:
+        for step, diagnostics in stream:
+            metrics: Metrics = {}
+            reached = step * budget.evaluations // trial.steps
+            if reached > trial.evaluated:
+                trial.evaluated = reached
+                metrics = {name: float(value) for name, value in diagnostics.items()}
+                starts = reset_seeds("select", 0, budget.curve_episodes)
+                episodes = stage.play(policy.act, starts)
+                metrics |= world.scores(episodes) | diagnose(episodes)
+                if metrics["return"] > trial.best_return:
+                    trial.best_return = metrics["return"]
+                    trial.best.load_state_dict(policy.state_dict())
+            enough = settings.stop_at_return
+            good = enough is not None and metrics.get("return", -np.inf) >= enough
+            if step >= trial.steps or good:
+                starts = reset_seeds("evaluate", 0, budget.final_episodes)
+                for prefix, player in {
+                    "final": policy,
+                    "final_best": trial.best,
+                }.items():
+                    scores = world.scores(stage.play(player.act, starts))
+                    metrics |= {f"{prefix}_{name}": x for name, x in scores.items()}
+                trial.ended = True
+                yield step, metrics
+                return
+            yield step, metrics
 
 
 @dataclass(frozen=True)
 class Bar:
     """A threshold on a statistic over training seeds: what the ledger row must reach.
 
-    `against` is a number, or the name of another variant whose same statistic is the threshold.
+    `against` is a number, or a variant whose same statistic is the threshold: its name,
+    or the address `id/variant` where it belongs to another experiment.
     """
 
     sentence: str
@@ -101,38 +191,80 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One ledger row that can be run.
+class Variant:
+    """One override of an experiment's settings, with the name that figures show."""
 
-    The settings of a run are `settings`, then the budget's row, then the variant's override.
-    The first variant is the one the ledger reports.
+    label: str
+    override: Override = field(default_factory=dict)
+    seeds: int | None = None  # where it needs another number than the experiment's
+    replayed: bool = False  # a chapter plays every seed's policy, so all are kept
+
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[S]):
+    """A ledger row that can be run, or an experiment that another one rests on.
+
+    The settings of a run are `settings`, then the budget's, then the variant's
+    override. The first variant is the one the ledger reports.
     """
 
     id: str
-    world: Callable[[Settings], World]
-    settings: Settings
-    budgets: Mapping[str, Settings]
-    variants: Mapping[str, Settings]
+    world: Callable[[S], World]
+    settings: S
+    budgets: Mapping[str, Budget]
+    variants: Mapping[str, Variant]
     bars: tuple[Bar, ...]
-    start: Callable[[Settings, int], Trial]
-    scripted: Callable[[Settings, Sequence[int]], list[Episode]] | None = None  # plays itself, nothing is trained
+    start: Callable[[S, int], Trial]
+    scripted: Callable[[S, Sequence[int]], list[Episode]] | None = (
+        None  # nothing learns
+    )
     seeds: int = 10
-    seeds_of: Mapping[str, int] = field(default_factory=dict)  # where a variant needs another number
+    cores: int = 1  # what one run keeps busy
 
-    def settings_for(self, variant: str, budget: str) -> Settings:
+    def __post_init__(self) -> None:
+        for variant in self.variants.values():
+            changed(self.settings, variant.override)
+        named = {bar.variant for bar in self.bars} | {
+            bar.against
+            for bar in self.bars
+            if isinstance(bar.against, str) and "/" not in bar.against
+        }
+        if missing := named - set(self.variants):
+            raise ValueError(
+                f"{self.id}: a bar names unknown variants {sorted(missing)}"
+            )
+
+    def settings_for(
+        self, variant: str, budget: str, more: Override | None = None
+    ) -> S:
         if budget not in self.budgets:
-            raise unknown("budget", budget, list(self.budgets))
+            raise unknown("budget", budget, self.budgets)
         if variant not in self.variants:
-            raise unknown(f"variant of {self.id}", variant, list(self.variants))
-        known = self.settings | dict(self.budgets[budget])
-        override = self.variants[variant]
-        if stray := set(override) - set(known):
-            raise ValueError(f"{self.id}, {variant}: overrides settings that do not exist: {sorted(stray)}")
-        return known | override
+            raise unknown(f"variant of {self.id}", variant, self.variants)
+        settings = replace(self.settings, budget=self.budgets[budget])
+        return changed(changed(settings, self.variants[variant].override), more or {})
+
+    def trial(self, settings: S, seed: int) -> Trial:
+        """The run of `seed`, about to happen."""
+        torch.manual_seed(seed)
+        return self.start(settings, seed)
 
     def seeds_for(self, variant: str) -> int:
-        return self.seeds_of.get(variant, self.seeds)
+        return self.variants[variant].seeds or self.seeds
 
     @property
     def main_variant(self) -> str:
         return next(iter(self.variants))
+
+    @property
+    def metric(self) -> str:
+        """What the ledger reports, and what the median seed is the median of."""
+        return self.bars[0].metric if self.bars else "final_return"
+
+
+def keeps_all_policies(experiment: Experiment[Any], variant: str) -> bool:
+    """Of other variants, only the median seed's policy stays with the record."""
+    return variant == experiment.main_variant or experiment.variants[variant].replayed

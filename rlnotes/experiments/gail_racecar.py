@@ -1,136 +1,305 @@
-"""Chapter "GAIL": the race car, which converged neither with REINFORCE nor with PPO in the notes.
+"""Chapter "GAIL": the race car, which converged neither with REINFORCE nor with PPO in
+the notes.
 
-With PPO the fix comes first, and each suspect puts back one thing that the notes had. REINFORCE is tried with the same
-fixes, and as the notes had it.
+With PPO the fix comes first, and each suspect puts back one thing that the notes had.
+REINFORCE is tried with the same fixes, and as the notes had it. `gail/reward-map`
+trains the fix once more and keeps what the discriminator pays for on the track.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.vector import VectorEnv
+from gymnasium import spaces
+from gymnasium.vector import SyncVectorEnv
 
-from rlnotes.algos import bc, gail
+from rlnotes.algos import bc, gail, ppo
 from rlnotes.algos.policy import Policy
-from rlnotes.autopsies import fresh_sample, survival
-from rlnotes.data.rollouts import BatchPolicy, Episode
+from rlnotes.autopsies import fresh_sample, hand_scaling, survival
+from rlnotes.autopsies.raw_mean import raw_mean_policy
+from rlnotes.data import catalogue
+from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
-from rlnotes.experiments import recipes
-from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial, evaluated
-from rlnotes.experiments.gail import GAIL, demonstrations, many, new_agent
-from rlnotes.experiments.racecar import state_scale, track
+from rlnotes.envs.vector import make_vec_env
+from rlnotes.experiments.base import (
+    Bar,
+    Budget,
+    Diagnose,
+    Experiment,
+    Metrics,
+    Trial,
+    Variant,
+    new_trial,
+)
+from rlnotes.experiments.gail import DemonstratedSettings
+from rlnotes.experiments.racecar import TRACK, track
+from rlnotes.experiments.settings import Override
+from rlnotes.experiments.trials import observations
 from rlnotes.seeding import reset_seeds
 
-
-def raw_mean(policy: Policy) -> BatchPolicy:
-    """The fault of the notes' evaluation: the mean itself, without the tanh under which it was trained."""
-
-    @torch.no_grad()
-    def act(obs: np.ndarray) -> np.ndarray:
-        outputs = policy.net(policy.encode_obs(torch.as_tensor(obs, dtype=torch.float32)))
-        return policy.decode_action(outputs[:, : policy.action_dim]).numpy()
-
-    return act
-
-
-def new_trial(settings: Settings, seed: int) -> tuple[gail.Agent, VectorEnv, list[Episode]]:
-    torch.manual_seed(seed)
-    shown = demonstrations(settings, seed)
-    envs = many(track(settings).make, settings["envs"])
-    low, high = envs.single_action_space.low, envs.single_action_space.high  # type: ignore[attr-defined]
-    if settings["throttle"] == "as-if-from-minus-1":
-        low = -np.ones_like(high)  # everything below the middle means standing still
-    mean, std = state_scale(settings, np.concatenate([episode.observations for episode in shown]))
-    policy = Policy(low, high, mean, std, settings["hidden"], "gaussian")
-    return new_agent(policy, settings), envs, shown
+GENERATOR = ppo.Config(
+    num_steps=256,
+    anneal_lr=True,
+    initial_std=0.3,
+    reward_scale=0.01,
+    hidden=(128, 128),
+)
+AGENT = gail.Config(
+    terminal="absorbing_per_state",
+    gradient_penalty=1.0,
+    bc_weight=10.0,
+    generator=GENERATOR,
+)
 
 
-def start(settings: Settings, seed: int) -> Trial:
-    agent, envs, shown = new_trial(settings, seed)
-    world, policy, steps = track(settings), agent.policy, settings["steps"]
+@dataclass(frozen=True, kw_only=True)
+class RaceCarGailSettings(DemonstratedSettings):
+    agent: gail.Config | bc.Config = AGENT
+    num_envs: int = 16
+    action_low: tuple[float, float] = (-1.0, 0.0)  # of steering and throttle
+
+
+def new_policy(settings: RaceCarGailSettings, shown: Sequence[Episode]) -> Policy:
+    seen, _ = TRACK.spaces()
+    low = np.array(settings.action_low, np.float32)
+    actions = spaces.Box(low, np.ones(2, np.float32))
+    config = GENERATOR
+    if isinstance(settings.agent, gail.Config):
+        config = settings.agent.generator
+    return ppo.new_policy(
+        seen, actions, config, *settings.obs_scale(observations(shown))
+    )
+
+
+def new_agent(
+    settings: RaceCarGailSettings, shown: Sequence[Episode]
+) -> tuple[gail.Agent, SyncVectorEnv]:
+    assert isinstance(settings.agent, gail.Config)
+    envs = make_vec_env(TRACK.make, settings.num_envs)
+    return gail.Agent(new_policy(settings, shown), settings.agent), envs
+
+
+def start(settings: RaceCarGailSettings, seed: int) -> Trial:
+    shown = settings.shown(seed)
+    agent: Any
     stream: Iterator[tuple[int, Any]]
-    if settings["generator"] == "bc":
-        alone = bc.Agent(policy, bc.Config(learning_rate=settings["learning_rate"]))
-        stream = bc.train(alone, Transitions.from_episodes(shown), steps)
+    if isinstance(settings.agent, bc.Config):
+        agent = bc.Agent(new_policy(settings, shown), settings.agent)
+        stream = bc.train(agent, Transitions.from_episodes(shown), settings.steps)
     else:
-        stream = gail.train(agent, envs, shown, steps, seed, warn=False)
+        agent, envs = new_agent(settings, shown)
+        stream = gail.train(agent, envs, shown, settings.steps, seed, warn=False)
+    diagnose = driven(agent.policy, settings)
+    return new_trial(agent.policy, agent, stream, TRACK, settings, diagnose)
+
+
+def driven(policy: Policy, settings: RaceCarGailSettings) -> Diagnose:
+    """How far the cars came, and how often they would arrive without the tanh."""
 
     def diagnose(drives: Sequence[Episode]) -> Metrics:
-        """How far the cars came, and how often they would arrive without the tanh."""
-        metres = [float(np.linalg.norm(np.diff(drive.observations[:, :2], axis=0), axis=1).sum()) for drive in drives]
-        without = world.scores(world.play(raw_mean(policy), reset_seeds("evaluate", 0, settings["curve_episodes"])))
-        return {"metres": float(np.mean(metres)), "raw_mean_success_percent": without["success_percent"]}
+        metres = [_length(drive.observations[:, :2]) for drive in drives]
+        starts = reset_seeds("select", 0, settings.budget.curve_episodes)
+        scores = TRACK.scores(TRACK.play(raw_mean_policy(policy), starts))
+        return {
+            "metres": float(np.mean(metres)),
+            "raw_mean_success_percent": scores["success_percent"],
+        }
 
-    return Trial(policy, steps, evaluated(policy.act, stream, steps, world, settings, diagnose))
+    return diagnose
 
 
-RACECAR: Settings = GAIL | {
-    "dataset": recipes.RACECAR_CLEAN,
-    "demonstrations": 5,
-    "states": "standardised",
-    "throttle": "from-0",
-    "after_end": "in place",
-    "cloning": 10.0,
-    "first_deviation": 0.3,
-    "hidden": [128, 128],
-    "learning_rate": 3e-4,
-    "envs": 16,
-    "length": 256,
+def _length(line: np.ndarray) -> float:
+    return float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum())
+
+
+BUDGETS = {
+    "smoke": Budget(4_096, evaluations=1, curve_episodes=1, final_episodes=2),
+    "ci": Budget(100_000, evaluations=4, curve_episodes=5, final_episodes=20),
+    "full": Budget(300_000, evaluations=10, curve_episodes=10, final_episodes=100),
 }
-BUDGETS: dict[str, Settings] = {
-    "smoke": {"steps": 4_096, "evaluations": 1, "curve_episodes": 1, "final_episodes": 2},
-    "ci": {"steps": 100_000, "evaluations": 4, "curve_episodes": 5, "final_episodes": 20},
-    "full": {"steps": 300_000, "evaluations": 10, "curve_episodes": 10, "final_episodes": 100},
-}
+SETTINGS = RaceCarGailSettings(dataset=catalogue.RACECAR_CLEAN, demonstrations=5)
 
-THROTTLE: Settings = {"throttle": "as-if-from-minus-1"}
-NO_CLONING: Settings = {"cloning": 0.0}
-NO_PENALTY: Settings = {"gradient_penalty": 0.0}
+FRESH = {f"agent.generator.{name}": x for name, x in fresh_sample.FAULT.items()}
+SURVIVAL = {f"agent.{name}": value for name, value in survival.FAULT.items()}
+# Everything below the middle of the range means standing still.
+THROTTLE = {"action_low": (-1.0, -1.0)}
+NO_PENALTY = {"agent.gradient_penalty": 0.0}
+NO_BC = {"agent.bc_weight": 0.0}
+# The notes added the task's reward to the discriminator's and scaled states by hand.
+# They had no critic; this has one.
+NOTES: Override = {
+    **FRESH,
+    **THROTTLE,
+    **SURVIVAL,
+    **NO_PENALTY,
+    **NO_BC,
+    "obs_scale": hand_scaling.positions_by_15,
+    "agent.task_reward_weight": 1.0,
+}
 # About as many batches of demonstrations as the fix sees, and nothing else.
-BC_ALONE: Settings = {"generator": "bc", "steps": 12_000}
-
-# Each is the fix with one thing as it was in the notes.
-SUSPECTS: dict[str, Settings] = {
-    "fresh-log-prob": fresh_sample.FAULT,
-    "throttle-from-minus-1": THROTTLE,
-    "survive-unpaid": survival.FAULT,
-    "no-penalty": NO_PENALTY,
-    "no-cloning": NO_CLONING,
-}
-# The notes added the task's reward to the discriminator's and scaled states by hand. They had no critic; this has one.
-NOTES: Settings = {name: value for suspect in SUSPECTS.values() for name, value in suspect.items()} | {
-    "states": "divided-by-15",
-    "task_weight": 1.0,
-}
+BC_ALONE: Override = {"agent": bc.Config(hidden=(128, 128)), "length": 0.04}
 
 RACECAR_PPO = Experiment(
     id="gail/racecar-ppo",
     world=track,
-    settings=RACECAR,
+    settings=SETTINGS,
     budgets=BUDGETS,
-    variants={"ppo": {}, **SUSPECTS, "bc-alone": BC_ALONE, "notes": NOTES},
-    bars=(Bar("GAIL with PPO arrives from perturbed starts", "ppo", "iqm", ">=", 90.0, "final_success_percent"),),
+    variants={
+        "ppo": Variant("GAIL and cloning", seeds=5),
+        # Each of these is the fix with one thing as it was in the notes.
+        "fresh-log-prob": Variant("ratio of an action drawn anew", FRESH),
+        "throttle-from-minus-1": Variant("throttle as if from −1", THROTTLE),
+        "gail-zero": Variant("survive, end worth 0", SURVIVAL),
+        "no-penalty": Variant("no gradient penalty", NO_PENALTY),
+        "no-bc": Variant("GAIL alone", NO_BC),
+        "bc-alone": Variant("cloning alone", BC_ALONE),
+        "notes": Variant("all of them (notes)", NOTES),
+    },
+    bars=(
+        Bar(
+            "GAIL with PPO arrives from perturbed starts",
+            "ppo",
+            "iqm",
+            ">=",
+            90.0,
+            "final_success_percent",
+        ),
+    ),
     start=start,
     seeds=3,
-    seeds_of={"ppo": 5},
 )
 
 
-# All that was fixed for PPO but the learner; and beside it what the notes paid, without cloning.
-REINFORCE: Settings = {"generator": "reinforce", "envs": 1, "length": 2_048, "learning_rate": 3e-3, "anneal": False}
+# All that was fixed for PPO but the learner; and beside it what the notes paid, without
+# cloning.
+REINFORCE: Override = {
+    "agent.generator": ppo.reinforce_config(
+        learning_rate=3e-3,
+        num_steps=2_048,
+        initial_std=0.3,
+        reward_scale=0.01,
+        hidden=(128, 128),
+    ),
+    "num_envs": 1,
+}
 
 RACECAR_REINFORCE = Experiment(
     id="gail/racecar-reinforce",
     world=track,
-    settings=RACECAR | REINFORCE,
+    settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "reinforce": {},
-        "notes": NO_CLONING | NO_PENALTY | survival.FAULT,
+        "reinforce": Variant("REINFORCE instead", REINFORCE, seeds=5),
+        "notes": Variant(
+            "… no cloning, the notes' pay", REINFORCE | NO_BC | NO_PENALTY | SURVIVAL
+        ),
     },
-    bars=(Bar("GAIL with REINFORCE arrives, too", "reinforce", "iqm", ">=", 90.0, "final_success_percent"),),
+    bars=(
+        Bar(
+            "GAIL with REINFORCE arrives, too",
+            "reinforce",
+            "iqm",
+            ">=",
+            90.0,
+            "final_success_percent",
+        ),
+    ),
     start=start,
     seeds=3,
-    seeds_of={"reinforce": 5},
+)
+
+
+# --- what the discriminator pays for on the track
+
+BETWEEN = 2  # rollouts from one map to the next
+LONGEST = 501  # observations of an episode that runs out of time
+SPACING = 0.1  # m between the places of a map
+# x from, to; y from, to
+CORRIDORS = ((0, 2, 0, 4), (0, 10, 2, 4), (8, 10, 2, 8), (8, 15, 6, 8))
+
+
+def places_on_the_track() -> np.ndarray:
+    x, y = np.meshgrid(
+        np.arange(SPACING / 2, 15, SPACING), np.arange(SPACING / 2, 8, SPACING)
+    )
+    free = [
+        (x > west) & (x < east) & (y > south) & (y < north)
+        for west, east, south, north in CORRIDORS
+    ]
+    return np.stack([x, y], axis=-1)[np.any(free, axis=0)].astype(np.float32)
+
+
+@torch.no_grad()
+def rewards_at(
+    agent: gail.Agent, shown: Sequence[Episode], places: np.ndarray
+) -> np.ndarray:
+    """For a car that does at each place what the nearest demonstrated state does."""
+    policy = agent.policy
+    obs = np.concatenate([episode.observations[:-1] for episode in shown])
+    action = np.concatenate([episode.actions for episode in shown])
+    nearest = [int(np.square(obs[:, :2] - place).sum(1).argmin()) for place in places]
+    there = obs[nearest]
+    there[:, :2] = places
+    as_shown = torch.as_tensor(action[nearest], dtype=torch.float32)
+    rows = gail.features(
+        agent,
+        policy.encode_obs(torch.as_tensor(there)),
+        policy.encode_action(as_shown),
+    )
+    return agent.config.reward(agent.discriminator(rows)).numpy()
+
+
+def start_map(settings: RaceCarGailSettings, seed: int) -> Trial:
+    """Train as `gail/racecar-ppo` does, and keep a map every few rollouts."""
+    shown, places = settings.shown(seed), places_on_the_track()
+    agent, envs = new_agent(settings, shown)
+    trial = Trial(agent.policy, settings.steps)
+
+    def stream() -> Iterator[tuple[int, Metrics]]:
+        steps, rewards, drives = [], [], []
+        (start,) = reset_seeds("select", 0, 1)
+        training = gail.train(agent, envs, shown, settings.steps, seed, warn=False)
+        for number, (step, _) in enumerate(training):
+            if number % BETWEEN:
+                yield step, {}
+                continue
+            (drive,) = TRACK.play(agent.policy.act, [start])
+            line = drive.observations[:, :2]
+            missing = ((0, LONGEST - len(line)), (0, 0))
+            steps.append(step)
+            rewards.append(rewards_at(agent, shown, places).astype(np.float16))
+            drives.append(np.pad(line, missing, mode="edge"))
+            yield step, map_numbers(places, rewards[-1])
+        trial.arrays |= {
+            "steps": np.array(steps),
+            "places": places,
+            "rewards": np.stack(rewards),
+            "drives": np.stack(drives).astype(np.float32),
+        }
+
+    trial.stream = stream()
+    return trial
+
+
+def map_numbers(places: np.ndarray, rewards: np.ndarray) -> Metrics:
+    """Mean rewards beyond and before x = 10 m, and their mean size."""
+    far, rewards = places[:, 0] > 10, rewards.astype(float)
+    return {
+        "reward_far": float(rewards[far].mean()),
+        "reward_near": float(rewards[~far].mean()),
+        "reward_size": float(np.abs(rewards).mean()),
+    }
+
+
+REWARD_MAP = Experiment(
+    id="gail/reward-map",
+    world=track,
+    settings=SETTINGS,
+    budgets=BUDGETS,
+    variants={"ppo": Variant("GAIL and cloning")},
+    bars=(),
+    start=start_map,
+    seeds=1,
 )

@@ -1,7 +1,9 @@
-"""The ledger: all 42 experiments, what the notes report of each, and the bar ours must reach.
+"""The ledger: all 47 rows, what the notes report of each, and the bar ours must reach.
 
-Figures under `notes` are the notes' own. A row marked `autopsy` failed in the notes, or rests on a
-mistake in them: the book reproduces it, isolates the cause and fixes it.
+Forty-six are experiments of the notes, one is a control of ours. A row marked `autopsy`
+failed in the notes, or rests on a mistake in them: the book reproduces it, isolates the
+cause and fixes it. Where an experiment is built, its bars stand there; the text here is
+for those that are still to come.
 """
 
 from dataclasses import dataclass
@@ -11,8 +13,8 @@ from dataclasses import dataclass
 class Row:
     id: str
     chapter: str
-    notes: str
-    bar: str
+    notes: str  # the figures are the notes' own
+    bar: str = ""
     autopsy: bool = False
 
 
@@ -23,61 +25,84 @@ PIXELS = "Learning from pixels"
 BULLET = "PyBullet worlds"
 PARALLEL = "Parallel environments"
 
+BESIDE_OURS = "recorded beside ours at equal steps"
+A_FIFTH = "≥ 90% of the expert with ≤ 1/5 of PPO's steps"
+
 ROWS: tuple[Row, ...] = (
     Row(
         "td3bc/pendulum",
         OFFLINE,
         "SAC expert, 100k transitions, 10k updates: returns −0.2 to −241",
-        "IQM ≥ −165, every seed ≥ −200",
     ),
     Row(
         "td3bc/pendulum-no-bc",
         OFFLINE,
         "without the BC term: −1380 to −1655, the pendulum spins",
-        "reproduced: IQM ≤ −1000",
         autopsy=True,
     ),
-    Row("td3bc/umaze", OFFLINE, "“2000 updates are enough”, no figures", "final normalised score ≥ 72"),
-    Row("racecar/demos", OFFLINE, "100 episodes driven by keyboard", "scripted driver ≥ 99% of 100 episodes"),
+    Row("td3bc/umaze", OFFLINE, "“2000 updates are enough”, no figures"),
+    Row("racecar/demos", OFFLINE, "100 episodes driven by keyboard"),
     Row(
         "td3bc/racecar",
         OFFLINE,
         "never converged; the car turns left into the wall",
-        "success ≥ 95% of 100 from perturbed starts",
         autopsy=True,
     ),
-    Row("gail/cartpole", GAIL, "10 of 10 episodes at 500, with swapped labels too", "IQM 500, every seed ≥ 475"),
-    Row("gail/acrobot", GAIL, "not in the notes: our control", "within 10% of its expert"),
-    Row("gail/offline", GAIL, "157 to 281, worse with more epochs", "≥ 475, flat with more epochs", autopsy=True),
-    Row("gail/racecar-reinforce", GAIL, "does not converge", "success ≥ 90% of 100", autopsy=True),
-    Row("gail/racecar-ppo", GAIL, "does not converge", "success ≥ 90% of 100", autopsy=True),
-    Row("gail/questions", GAIL, "six questions, answered from screenshots", "each answered by a small run"),
+    Row("gail/cartpole", GAIL, "10 of 10 episodes at 500, with swapped labels too"),
+    Row("gail/acrobot", GAIL, "not in the notes: our control"),
+    Row("gail/offline", GAIL, "157 to 281, worse with more epochs", autopsy=True),
+    Row("gail/racecar-reinforce", GAIL, "does not converge", autopsy=True),
+    Row("gail/racecar-ppo", GAIL, "does not converge", autopsy=True),
+    Row("gail/questions", GAIL, "six questions, answered from screenshots"),
     Row("bipedal/reinforce", AGGREVATED, "does not converge", "≥ 200", autopsy=True),
     Row("bipedal/ppo", AGGREVATED, "262 to 279", "IQM ≥ 290 within 2M steps"),
     Row(
         "bipedal/aggrevated-reinforce",
         AGGREVATED,
-        "learnt nothing",
-        "≥ 90% of the expert with ≤ 1/5 of PPO's steps",
+        "on Hardcore: learnt nothing",
+        A_FIFTH,
         autopsy=True,
     ),
     Row(
         "bipedal/aggrevated-ppo",
         AGGREVATED,
         "does not converge",
-        "≥ 90% of the expert with ≤ 1/5 of PPO's steps",
+        A_FIFTH,
         autopsy=True,
     ),
-    Row("bipedal/ppo-vector", AGGREVATED, "16 environments: solves the easy walker", "IQM ≥ 290 within 2M steps"),
-    Row("hardcore/ppo", AGGREVATED, "−0.7 after 26M steps", "≥ 122 within 30M steps", autopsy=True),
+    Row(
+        "bipedal/ppo-vector",
+        AGGREVATED,
+        "16 environments: solves the easy walker",
+        "IQM ≥ 290 within 2M steps",
+    ),
+    Row(
+        "hardcore/ppo",
+        AGGREVATED,
+        "−0.7 after 26M steps",
+        "≥ 200 within 30M steps",
+        autopsy=True,
+    ),
+    Row(
+        "hardcore/ppo-vector",
+        AGGREVATED,
+        "16 environments, 26.2M steps: fails",
+        "≥ 200 within 30M steps",
+        autopsy=True,
+    ),
     Row(
         "hardcore/sb3-ppo",
         AGGREVATED,
         "does not converge at 10M steps",
-        "recorded beside ours at equal steps",
+        BESIDE_OURS,
         autopsy=True,
     ),
-    Row("aggrevated/table", AGGREVATED, "a table of 14 hyper-parameters", "each used, ablated or refuted"),
+    Row(
+        "aggrevated/table",
+        AGGREVATED,
+        "a table of 14 hyper-parameters",
+        "each used, ablated or refuted",
+    ),
     Row(
         "pixels/credit",
         PIXELS,
@@ -90,27 +115,72 @@ ROWS: tuple[Row, ...] = (
         "5 hours, keeps the ball up; replay of 100k frames takes 11 GB",
         "score ≥ 70; 100k transitions ≤ 0.8 GB",
     ),
-    Row("breakout/sb3-dqn", PIXELS, "69.9 after 3.9M steps", "recorded beside ours at equal steps"),
-    Row("pong/ppo", PIXELS, "never converged", "≥ 18 within 4M steps", autopsy=True),
+    Row("breakout/sb3-dqn", PIXELS, "69.9 after 3.9M steps", BESIDE_OURS),
+    Row(
+        "breakout/a2c",
+        PIXELS,
+        "the actor-critic that fails on Pong learns Breakout",
+        "learns, and explains why it does so here",
+    ),
+    Row("breakout/sb3-a2c", PIXELS, "learns Breakout clearly", BESIDE_OURS),
+    Row("pong/ppo", PIXELS, "never converged", "≥ 18 within 2M steps", autopsy=True),
     Row("pong/a2c", PIXELS, "never converged", "≥ 15", autopsy=True),
-    Row("pong/sb3-a2c", PIXELS, "no trend at 1M steps", "recorded beside ours at equal steps", autopsy=True),
-    Row("pong/sb3-ppo", PIXELS, "converges at 1M steps", "recorded beside ours at equal steps"),
-    Row("pong/cleanrl", PIXELS, "CleanRL's PPO moves from 400k steps on", "our PPO with CleanRL's settings, recorded"),
-    Row("pixels/cartpole", PIXELS, "28 to 125 after 4M steps", "≥ 475 of 500 frames", autopsy=True),
-    Row("pixels/cartpole-line", PIXELS, "with a reference line drawn: no change", "recorded, with the interval"),
-    Row("bullet/cartpole", BULLET, "REINFORCE converges", "≥ 475 of 500"),
+    Row("pong/sb3-a2c", PIXELS, "no trend at 1M steps", BESIDE_OURS, autopsy=True),
+    Row("pong/sb3-ppo", PIXELS, "converges at 1M steps", BESIDE_OURS),
+    Row("pong/sb3-dqn", PIXELS, "no trend at 500k steps", BESIDE_OURS, autopsy=True),
+    Row(
+        "pong/cleanrl",
+        PIXELS,
+        "CleanRL's PPO moves from 400k steps on",
+        "our PPO with CleanRL's settings, recorded",
+    ),
+    Row(
+        "pixels/cartpole",
+        PIXELS,
+        "28 to 125 after 4M steps",
+        "≥ 475 of 500 frames",
+        autopsy=True,
+    ),
+    Row(
+        "pixels/cartpole-line",
+        PIXELS,
+        "with a reference line drawn: no change",
+        "recorded, with the interval",
+    ),
+    Row("bullet/cartpole", BULLET, "REINFORCE converges"),
     Row(
         "bullet/plate",
         BULLET,
         "ball on a plate, DQN: no result reported",
-        "holds 1,000 steps in ≥ 90% of 100",
         autopsy=True,
     ),
-    Row("envs/custom-gym", BULLET, "a heading only", "a worked example, from a blank file to a vectorised env"),
-    Row("envs/custom-sb3", BULLET, "a heading only", "the same env trained by SB3 unchanged"),
-    Row("parallel/throughput", PARALLEL, "impressions only", "one measured table, 1 to 64 environments"),
-    Row("parallel/dqn", PARALLEL, "4 workers: 369 once, unstable", "IQM 500", autopsy=True),
-    Row("parallel/unlimited", PARALLEL, "without the limit of 500: over 10,000 steps", "one episode > 10,000 steps"),
+    Row("envs/custom-gym", BULLET, "a heading only"),
+    Row("envs/custom-sb3", BULLET, "a heading only"),
+    Row(
+        "parallel/throughput",
+        PARALLEL,
+        "impressions only",
+        "one measured table, 1 to 64 environments",
+    ),
+    Row(
+        "parallel/dqn",
+        PARALLEL,
+        "4 workers: 369 once, unstable",
+        "IQM 500",
+        autopsy=True,
+    ),
+    Row(
+        "parallel/decorrelation",
+        PARALLEL,
+        "parallel environments decorrelate the data: not measured",
+        "gradient variance and return with 1, 4, 16 environments",
+    ),
+    Row(
+        "parallel/unlimited",
+        PARALLEL,
+        "without the limit of 500: over 10,000 steps",
+        "one episode > 10,000 steps",
+    ),
     Row(
         "parallel/sb3-dqn",
         PARALLEL,
@@ -133,6 +203,16 @@ ROWS: tuple[Row, ...] = (
         "our policy sampling through RLlib's runners, verified",
         autopsy=True,
     ),
-    Row("sparse/pong", PARALLEL, "a heading only", "learning speed against reward delay"),
-    Row("sparse/basicmath", PARALLEL, "a heading only", "what random play earns, and the first method that beats it"),
+    Row(
+        "sparse/pong",
+        PARALLEL,
+        "a heading only",
+        "learning speed against reward delay",
+    ),
+    Row(
+        "sparse/basicmath",
+        PARALLEL,
+        "a heading only",
+        "what random play earns, and the first method that beats it",
+    ),
 )

@@ -1,55 +1,85 @@
 """Chapter "Offline RL with TD3+BC": the race car, which never learnt in the notes.
 
-The fix comes first, then the failure as the notes had it, then what each of their remedies changes (nothing),
-what the critic has to do with it, and what the demonstrations have to do with it.
+The fix comes first, then the failure as the notes had it, then what each of their
+remedies changes (nothing), what the critic has to do with it, and what the
+demonstrations have.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from rlnotes.algos import bc, td3_bc
-from rlnotes.algos.policy import Policy
+from rlnotes.autopsies import hand_scaling
 from rlnotes.autopsies.covariate_shift import DistanceToData
-from rlnotes.data import dagger, datasets
+from rlnotes.data import catalogue, dagger
 from rlnotes.data.demonstrators import PurePursuit
 from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
 from rlnotes.envs.racecar import FINISH
-from rlnotes.experiments import recipes
-from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial, World, evaluated
+from rlnotes.experiments.base import (
+    Bar,
+    Budget,
+    Experiment,
+    Metrics,
+    Settings,
+    Trial,
+    Variant,
+    World,
+    new_trial,
+)
+from rlnotes.experiments.trials import OfflineSettings, offline_policy, standardised
 from rlnotes.seeding import reset_seeds
 
 DAGGER_EPISODES = 10  # driven by the learner in each round
+
+
+def arrived(episode: Episode) -> bool:
+    return episode.total_reward > 0  # only the finish pays
 
 
 @dataclass(frozen=True)
 class Track(World):
     """The race car from perturbed starts."""
 
-    env_id: str = recipes.RACECAR
-    success: Callable[[Episode], bool] = lambda episode: episode.total_reward > 0  # only the finish pays
+    env_id: str = "rlnotes/RaceCar-v0"
+    options: Any = field(default_factory=lambda: {"start_noise": 1.0})
+    success: Callable[[Episode], bool] | None = arrived
 
     def scores(self, episodes: Sequence[Episode]) -> Metrics:
-        seconds = [len(episode.rewards) / 20 for episode in episodes if self.success(episode)]
-        return super().scores(episodes) | {"seconds_to_finish": float(np.mean(seconds)) if seconds else np.nan}
+        seconds = [len(e.rewards) / 20 for e in episodes if arrived(e)]
+        mean = float(np.mean(seconds)) if seconds else np.nan
+        return super().scores(episodes) | {"seconds_to_finish": mean}
+
+
+TRACK = Track()
 
 
 def track(settings: Settings) -> Track:
-    return Track(options={"start_noise": 1.0, "goal_in_observation": settings.get("goal_in_state", False)})
+    return TRACK
 
 
-def demonstrations(settings: Settings) -> list[Episode]:
-    """The dataset, with what the notes did to it where `settings` say so."""
-    episodes = datasets.load(settings["dataset"])[: settings["demonstrations"]]
-    if settings["goal_in_state"]:
-        episodes = [replace(episode, observations=with_goal(episode.observations)) for episode in episodes]
-    if settings["step_reward"]:
-        episodes = [replace(e, rewards=np.where(e.rewards == 0, settings["step_reward"], e.rewards)) for e in episodes]
-    return episodes
+@dataclass(frozen=True, kw_only=True)
+class RaceCarSettings(OfflineSettings):
+    demonstrations: int = 100
+    goal_in_obs: bool = False
+    step_reward: float = 0.0  # in the place of the data's zeros
+    bc_epochs_first: int = 0  # of pure imitation, before the critic comes in
+    dagger_rounds: int = 0  # after which the learner drives and is corrected
+
+    def episodes(self) -> list[Episode]:
+        """The dataset, with what the notes did to it where the settings say so."""
+        shown = super().episodes()[: self.demonstrations]
+        if self.goal_in_obs:
+            shown = [replace(e, observations=with_goal(e.observations)) for e in shown]
+        if self.step_reward:
+            shown = [replace(e, rewards=self._step_rewards(e)) for e in shown]
+        return shown
+
+    def _step_rewards(self, episode: Episode) -> np.ndarray:
+        return np.where(episode.rewards == 0, self.step_reward, episode.rewards)
 
 
 def with_goal(observations: np.ndarray) -> np.ndarray:
@@ -57,140 +87,178 @@ def with_goal(observations: np.ndarray) -> np.ndarray:
     return np.concatenate([observations, goal], axis=1)
 
 
-def state_scale(settings: Settings, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and deviation of the data, or the notes' scaling: positions divided by 15, all else as it is."""
-    if settings["states"] == "standardised":
-        return observations.mean(0), observations.std(0) + 1e-3
-    scale = np.ones(observations.shape[1])
-    scale[[0, 1, *range(9, len(scale))]] = 15
-    return np.zeros(len(scale)), scale
+def offline_track(settings: RaceCarSettings) -> Track:
+    options = {"start_noise": 1.0, "goal_in_observation": settings.goal_in_obs}
+    return Track(options=options)
 
 
-def start(settings: Settings, seed: int) -> Trial:
-    torch.manual_seed(seed)
-    world = track(settings)
-    shown = demonstrations(settings)
+def start(settings: RaceCarSettings, seed: int) -> Trial:
+    world, shown = offline_track(settings), settings.episodes()
     data = Transitions.from_episodes(shown)
-    mean, std = state_scale(settings, data.all().obs.numpy())
-    env, hidden = world.make(), tuple(settings["hidden"])
-    policy = Policy.for_spaces(env.observation_space, env.action_space, hidden, "tanh", mean, std)
-    updates = settings["updates"]
-
-    imitator = bc.Agent(policy, bc.Config(learning_rate=settings["learning_rate"], hidden=hidden))
-    if settings["learner"] == "bc":
-        stream = _bc(imitator, shown, settings, world, seed)
+    policy = offline_policy(world, settings, data)
+    config, steps = settings.agent, settings.steps
+    agent: Any
+    stream: Iterator[tuple[int, Any]]
+    if isinstance(config, bc.Config):
+        agent = bc.Agent(policy, config)
+        stream = _bc(agent, shown, settings, world, seed)
     else:
-        config = td3_bc.Config(learning_rate=settings["learning_rate"], hidden=hidden, alpha=settings["alpha"])
-        first = settings["bc_epochs_first"] * len(data) // imitator.config.batch_size
-        stream = _td3_bc(imitator, config, data, first, updates)
-        updates += first
+        assert isinstance(config, td3_bc.Config)
+        imitator = bc.Agent(policy, _imitating(config))
+        first = settings.bc_epochs_first * len(data) // config.batch_size
+        agent = None if first else td3_bc.Agent(policy, config)
+        stream = _td3_bc(imitator, agent, config, data, first, steps)
+        steps += first
 
     distance = DistanceToData(shown)
 
     def diagnose(drives: Sequence[Episode]) -> Metrics:
-        return {"times_usual_distance": float(np.median([distance.farthest(drive) for drive in drives]))}
+        farthest = [distance.farthest(drive) for drive in drives]
+        return {"times_usual_distance": float(np.median(farthest))}
 
-    return Trial(policy, updates, evaluated(policy.act, stream, updates, world, settings, diagnose))
+    if settings.dagger_rounds:
+        agent = None  # what the learner has driven would have to be saved as well
+    return new_trial(policy, agent, stream, world, settings, diagnose, steps)
+
+
+def _imitating(config: td3_bc.Config) -> bc.Config:
+    return bc.Config(learning_rate=config.learning_rate, hidden=config.hidden)
 
 
 def _bc(
-    agent: bc.Agent, shown: list[Episode], settings: Settings, world: World, seed: int
+    agent: bc.Agent,
+    shown: list[Episode],
+    settings: RaceCarSettings,
+    world: World,
+    seed: int,
 ) -> Iterator[tuple[int, Any]]:
-    """Behaviour cloning; between rounds of DAgger the learner drives and the expert corrects it."""
-    rounds = settings["dagger_rounds"] + 1
+    """Behaviour cloning; between rounds of DAgger the learner drives and the expert
+    corrects it."""
+    rounds = settings.dagger_rounds + 1
     starts = reset_seeds("train", seed, rounds * DAGGER_EPISODES)
-    done = 0
     for number in range(1, rounds + 1):
         data = Transitions.from_episodes(shown)
-        for step, diagnostics in bc.train(agent, data, settings["updates"] * number // rounds - done):
-            yield done + step, diagnostics
-        done = settings["updates"] * number // rounds
+        yield from bc.train(agent, data, settings.steps * number // rounds)
         if number < rounds:
-            round_starts = starts[(number - 1) * DAGGER_EPISODES : number * DAGGER_EPISODES]
-            shown = shown + dagger.corrected(world.make, agent.policy.act, PurePursuit(), round_starts)
+            here = slice((number - 1) * DAGGER_EPISODES, number * DAGGER_EPISODES)
+            driver, expert = agent.policy.act, PurePursuit()
+            shown = shown + dagger.corrected(world.make, driver, expert, starts[here])
 
 
 def _td3_bc(
-    imitator: bc.Agent, config: td3_bc.Config, data: Transitions, first: int, updates: int
+    imitator: bc.Agent,
+    agent: td3_bc.Agent | None,
+    config: td3_bc.Config,
+    data: Transitions,
+    first: int,
+    updates: int,
 ) -> Iterator[tuple[int, Any]]:
     """TD3+BC, after `first` updates of pure imitation if any."""
     yield from bc.train(imitator, data, first)
-    agent = td3_bc.Agent(imitator.policy, config)  # made now, so that its targets start where imitation ended
+    # Made only now, so that its targets start where imitation ended.
+    agent = agent or td3_bc.Agent(imitator.policy, config)
     for step, diagnostics in td3_bc.train(agent, data, updates):
         yield first + step, diagnostics
 
 
-PUBLISHED_ALPHA = {"alpha": 2.5}
-CLEAN, KEYBOARD, DART = (
-    {"dataset": dataset} for dataset in (recipes.RACECAR_CLEAN, recipes.RACECAR_KEYBOARD, recipes.RACECAR_DART)
-)
-BC = {"learner": "bc"}
+PUBLISHED_ALPHA = {"agent.alpha": 2.5}
+CLEAN = {"dataset": catalogue.RACECAR_CLEAN}
+KEYBOARD = {"dataset": catalogue.RACECAR_KEYBOARD}
+DART = {"dataset": catalogue.RACECAR_DART}
+BC = {"agent": bc.Config(hidden=(128, 128))}
 
-REMEDIES: dict[str, Settings] = {
-    "goal-in-state": {"goal_in_state": True},
-    "divided-by-15": {"states": "divided-by-15"},
-    "bc-first": {"bc_epochs_first": 100},
-    "step-reward": {"step_reward": -0.01},
-}
-ALL_REMEDIES: Settings = {name: value for remedy in REMEDIES.values() for name, value in remedy.items()}
-AS_IN_THE_NOTES: Settings = {"dataset": recipes.RACECAR_NOTES, **PUBLISHED_ALPHA, **ALL_REMEDIES}
+GOAL_IN_STATE = {"goal_in_obs": True}
+DIVIDED_BY_15 = {"obs_scale": hand_scaling.positions_by_15}
+BC_FIRST = {"bc_epochs_first": 100}
+STEP_REWARD = {"step_reward": -0.01}
+ALL_REMEDIES = GOAL_IN_STATE | DIVIDED_BY_15 | BC_FIRST | STEP_REWARD
+AS_IN_THE_NOTES = {"dataset": catalogue.RACECAR_NOTES} | ALL_REMEDIES
 
-REPRODUCTION: dict[str, Settings] = {
-    "notes": AS_IN_THE_NOTES,
-    "clean": CLEAN | PUBLISHED_ALPHA,
-    "keyboard": KEYBOARD | PUBLISHED_ALPHA,
+REPRODUCTION = {
+    "notes": Variant(
+        "as in the notes, all four together", AS_IN_THE_NOTES | PUBLISHED_ALPHA
+    ),
+    "clean": Variant("scripted driver", CLEAN | PUBLISHED_ALPHA, replayed=True),
+    "keyboard": Variant("arrow keys", KEYBOARD | PUBLISHED_ALPHA, replayed=True),
 }
 # Each is `keyboard` with one remedy of the notes.
-ONE_REMEDY = {name: KEYBOARD | PUBLISHED_ALPHA | remedy for name, remedy in REMEDIES.items()}
-# What the critic has to do with it: its weight, and whether the data shows it more than one action per state.
-# (`dart` differs from `noisy` in the strength of the noise, too.)
-CRITIC: dict[str, Settings] = {
-    "clean-small-alpha": CLEAN,
-    "dart": DART,
-    "noisy-published-alpha": PUBLISHED_ALPHA,
+ONE_REMEDY = {
+    name: Variant(f"arrow keys, {label}", KEYBOARD | PUBLISHED_ALPHA | remedy)
+    for name, label, remedy in (
+        ("goal-in-state", "goal in the state", GOAL_IN_STATE),
+        ("divided-by-15", "positions / 15", DIVIDED_BY_15),
+        ("bc-first", "100 epochs of BC first", BC_FIRST),
+        ("step-reward", "−0.01 per step", STEP_REWARD),
+    )
 }
-# No critic at all: what the demonstrations have to do with it. From `bc-dart` to `bc-2-drives` each is `bc-clean` with
-# one change, the last two are `bc-2-drives` with one more.
-IMITATION: dict[str, Settings] = {
-    "bc-notes": AS_IN_THE_NOTES | BC,
-    "bc-notes-standardised": AS_IN_THE_NOTES | BC | {"states": "standardised"},
-    "bc-clean": CLEAN | BC,
-    "bc-dart": DART | BC,
-    "bc-keyboard": KEYBOARD | BC,
-    "bc-one-start": BC | {"dataset": recipes.RACECAR_ONE_START},
-    "bc-two-steps": BC | {"dataset": recipes.RACECAR_TWO_STEPS},
-    "bc-radius-2": BC | {"dataset": recipes.RACECAR_RADIUS_2},
-    "bc-divided-by-15": CLEAN | BC | REMEDIES["divided-by-15"],
-    "bc-5-drives": CLEAN | BC | {"demonstrations": 5},
-    "bc-2-drives": CLEAN | BC | {"demonstrations": 2},
-    "bc-2-drives-dart": DART | BC | {"demonstrations": 2},
-    "bc-2-drives-dagger": CLEAN | BC | {"demonstrations": 2, "dagger_rounds": 4},
+# What the critic has to do with it: its weight, and whether the data shows it more than
+# one action per state. (`dart` differs from `noisy` in the strength of the noise, too.)
+CRITIC = {
+    "clean-small-alpha": Variant("scripted driver, α = 0.2", CLEAN),
+    "dart": Variant("DART, α = 0.2", DART),
+    "noisy-published-alpha": Variant("noise recorded, α = 2.5", PUBLISHED_ALPHA),
+}
+# No critic at all: what the demonstrations have to do with it. From `bc-dart` to
+# `bc-2-drives` each is `bc-clean` with one change, the last two are `bc-2-drives` with
+# one more.
+TWO = {"demonstrations": 2}
+IMITATION = {
+    "bc-notes": Variant("BC: as in the notes", AS_IN_THE_NOTES | BC),
+    "bc-notes-standardised": Variant(
+        "BC: as in the notes, but standardised",
+        AS_IN_THE_NOTES | BC | {"obs_scale": standardised},
+    ),
+    "bc-clean": Variant("BC: a hundred clean drives", CLEAN | BC),
+    "bc-dart": Variant("BC: DART", DART | BC, replayed=True),
+    "bc-keyboard": Variant("BC: arrow keys", KEYBOARD | BC),
+    "bc-one-start": Variant(
+        "BC: one start", BC | {"dataset": catalogue.RACECAR_ONE_START}
+    ),
+    "bc-two-steps": Variant(
+        "BC: two physics steps per action",
+        BC | {"dataset": catalogue.RACECAR_TWO_STEPS},
+    ),
+    "bc-radius-2": Variant(
+        "BC: finish at two metres", BC | {"dataset": catalogue.RACECAR_RADIUS_2}
+    ),
+    "bc-divided-by-15": Variant("BC: positions / 15", CLEAN | BC | DIVIDED_BY_15),
+    "bc-5-drives": Variant("BC: five drives", CLEAN | BC | {"demonstrations": 5}),
+    "bc-2-drives": Variant("BC: two drives", CLEAN | BC | TWO),
+    "bc-2-drives-dart": Variant("BC: two drives with DART", DART | BC | TWO),
+    "bc-2-drives-dagger": Variant(
+        "BC: two drives, then DAgger", CLEAN | BC | TWO | {"dagger_rounds": 4}
+    ),
 }
 
 RACECAR = Experiment(
     id="td3bc/racecar",
-    world=track,
-    settings={
-        "learner": "td3_bc",
-        "dataset": recipes.RACECAR_NOISY,
-        "demonstrations": 100,
-        "states": "standardised",
-        "goal_in_state": False,
-        "step_reward": 0.0,
-        "bc_epochs_first": 0,
-        "dagger_rounds": 0,
-        "alpha": 0.2,
-        "learning_rate": 3e-4,
-        "hidden": [128, 128],
-    },
+    world=offline_track,
+    settings=RaceCarSettings(
+        agent=td3_bc.Config(alpha=0.2, hidden=(128, 128)),
+        dataset=catalogue.RACECAR_NOISY,
+    ),
     budgets={
-        "smoke": {"updates": 40, "evaluations": 2, "curve_episodes": 1, "final_episodes": 2},
-        "ci": {"updates": 4_000, "evaluations": 2, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"updates": 15_000, "evaluations": 5, "curve_episodes": 10, "final_episodes": 100},
+        "smoke": Budget(40, evaluations=2, curve_episodes=1, final_episodes=2),
+        "ci": Budget(4_000, evaluations=2, curve_episodes=5, final_episodes=20),
+        "full": Budget(15_000, evaluations=5, curve_episodes=10, final_episodes=100),
     },
-    variants={"noisy": {}, "bc-noisy": BC, **REPRODUCTION, **ONE_REMEDY, **CRITIC, **IMITATION},
+    variants={
+        "noisy": Variant("noise recorded, α = 0.2", seeds=5),
+        "bc-noisy": Variant("BC: noise recorded", BC, seeds=5),
+        **REPRODUCTION,
+        **ONE_REMEDY,
+        **CRITIC,
+        **IMITATION,
+    },
     bars=(
-        Bar("TD3+BC arrives from perturbed starts", "noisy", "iqm", ">=", 95.0, "final_success_percent"),
+        Bar(
+            "TD3+BC arrives from perturbed starts",
+            "noisy",
+            "iqm",
+            ">=",
+            95.0,
+            "final_success_percent",
+        ),
         Bar("BC does", "bc-noisy", "iqm", ">=", 95.0, "final_success_percent"),
         Bar(
             "TD3+BC is at least as fast as the scripted driver, which takes 17.1 s",
@@ -203,5 +271,4 @@ RACECAR = Experiment(
     ),
     start=start,
     seeds=3,
-    seeds_of={"noisy": 5, "bc-noisy": 5},
 )

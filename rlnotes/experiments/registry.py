@@ -1,14 +1,27 @@
-"""Every experiment that can be run, found by its ledger id."""
+"""Every experiment that can be run, found by its id."""
+
+from typing import Any
 
 from rlnotes.errors import UserError, unknown
-from rlnotes.experiments import gail, gail_questions, gail_racecar, ledger, racecar, td3bc, umaze, worlds
+from rlnotes.experiments import (
+    experts,
+    gail,
+    gail_questions,
+    gail_race,
+    gail_racecar,
+    ledger,
+    pendulum,
+    racecar,
+    umaze,
+    worlds,
+)
 from rlnotes.experiments.base import Experiment
 
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Experiment[Any]] = {
     experiment.id: experiment
     for experiment in (
-        td3bc.PENDULUM,
-        td3bc.PENDULUM_NO_BC,
+        pendulum.PENDULUM,
+        pendulum.PENDULUM_NO_BC,
         umaze.UMAZE,
         worlds.DEMONSTRATIONS,
         racecar.RACECAR,
@@ -22,13 +35,22 @@ EXPERIMENTS: dict[str, Experiment] = {
         worlds.PLATE,
         worlds.CUSTOM_GYM,
         worlds.CUSTOM_SB3,
+        # What rows of the ledger rest on.
+        experts.PENDULUM,
+        experts.CARTPOLE,
+        experts.ACROBOT,
+        gail_racecar.REWARD_MAP,
+        gail_race.RACE,
     )
 }
 
 
-def find(experiment_id: str) -> Experiment:
+def find(experiment_id: str) -> Experiment[Any]:
     if experiment_id in EXPERIMENTS:
         return EXPERIMENTS[experiment_id]
     if any(row.id == experiment_id for row in ledger.ROWS):
-        raise UserError(f"'{experiment_id}' is in the ledger but not built yet. Built: {', '.join(EXPERIMENTS)}")
-    raise unknown("experiment", experiment_id, list(EXPERIMENTS))
+        raise UserError(
+            f"'{experiment_id}' is in the ledger but not built yet."
+            f" Built: {', '.join(EXPERIMENTS)}"
+        )
+    raise unknown("experiment", experiment_id, EXPERIMENTS)

@@ -1,41 +1,59 @@
-"""Chapter "PyBullet worlds": drivers on the track, a cart and pole, a ball on a plate, a world of one's own."""
+"""Chapter "PyBullet worlds": drivers on the track, a cart and pole, a ball on a plate,
+a world of one's own."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from rlnotes.algos import dqn, reinforce, sb3
-from rlnotes.algos.policy import Policy
+from rlnotes.algos import dqn, reinforce
 from rlnotes.autopsies import stale_target
+from rlnotes.data import catalogue
 from rlnotes.data.rollouts import Episode
 from rlnotes.envs import checks
 from rlnotes.experiments import recipes
-from rlnotes.experiments.base import Bar, Experiment, Metrics, Settings, Trial, World, evaluated
-from rlnotes.experiments.racecar import track
+from rlnotes.experiments.base import (
+    Bar,
+    Budget,
+    Experiment,
+    Metrics,
+    Settings,
+    Trial,
+    Variant,
+    World,
+    new_trial,
+)
+from rlnotes.experiments.racecar import TRACK, track
+from rlnotes.experiments.trials import OnlineSettings, online_trial
 from rlnotes.seeding import reset_seeds
 
-CARTPOLE = World("rlnotes/BulletCartPole-v0")
-PUCK = World("rlnotes/Puck-v0")
-
-
-def plate(settings: Settings) -> World:
-    """Held to the time limit is a success: the ball never fell."""
-    options = {"joint_velocities": settings["joint_velocities"]}
-    return World("rlnotes/BalancingPlate-v0", options, success=lambda episode: not episode.terminated)
+# Where nothing is trained, a budget is a number of episodes.
+PLAYED = {
+    "smoke": Budget(1, evaluations=1, curve_episodes=1, final_episodes=2),
+    "ci": Budget(1, evaluations=1, curve_episodes=1, final_episodes=20),
+    "full": Budget(1, evaluations=1, curve_episodes=1, final_episodes=100),
+}
 
 
 # --- the scripted driver and those that drive like people
 
 
-def play_demonstrations(settings: Settings, starts: Sequence[int]) -> list[Episode]:
-    return recipes.find(settings["dataset"]).play(starts)
+@dataclass(frozen=True, kw_only=True)
+class DemonstrationSettings(Settings):
+    dataset: str = catalogue.RACECAR_CLEAN  # whose recipe drives
 
 
-def start_demonstrations(settings: Settings, seed: int) -> Trial:
+def play_demonstrations(
+    settings: DemonstrationSettings, starts: Sequence[int]
+) -> list[Episode]:
+    return recipes.find(settings.dataset).play(starts)
+
+
+def start_demonstrations(settings: DemonstrationSettings, seed: int) -> Trial:
     def stream() -> Iterator[tuple[int, Metrics]]:
-        episodes = play_demonstrations(settings, reset_seeds("evaluate", seed, settings["final_episodes"]))
-        yield 1, {f"final_{name}": value for name, value in track(settings).scores(episodes).items()}
+        starts = reset_seeds("evaluate", seed, settings.budget.final_episodes)
+        scores = TRACK.scores(play_demonstrations(settings, starts))
+        yield 1, {f"final_{name}": value for name, value in scores.items()}
 
     return Trial(None, 1, stream())
 
@@ -43,15 +61,22 @@ def start_demonstrations(settings: Settings, seed: int) -> Trial:
 DEMONSTRATIONS = Experiment(
     id="racecar/demos",
     world=track,
-    settings={"dataset": recipes.RACECAR_CLEAN},
-    budgets={"smoke": {"final_episodes": 2}, "ci": {"final_episodes": 20}, "full": {"final_episodes": 100}},
+    settings=DemonstrationSettings(),
+    budgets=PLAYED,
     variants={
-        "clean": {},
-        "dart": {"dataset": recipes.RACECAR_DART},
-        "keyboard": {"dataset": recipes.RACECAR_KEYBOARD},
+        "clean": Variant("clean"),
+        "dart": Variant("dart", {"dataset": catalogue.RACECAR_DART}),
+        "keyboard": Variant("keyboard", {"dataset": catalogue.RACECAR_KEYBOARD}),
     },
     bars=(
-        Bar("the scripted driver arrives from perturbed starts", "clean", "worst", ">=", 99.0, "final_success_percent"),
+        Bar(
+            "the scripted driver arrives from perturbed starts",
+            "clean",
+            "worst",
+            ">=",
+            99.0,
+            "final_success_percent",
+        ),
     ),
     start=start_demonstrations,
     scripted=play_demonstrations,
@@ -60,99 +85,100 @@ DEMONSTRATIONS = Experiment(
 
 # --- REINFORCE on the cart and pole
 
-
-def start_cartpole(settings: Settings, seed: int) -> Trial:
-    torch.manual_seed(seed)
-    env = CARTPOLE.make()
-    config = reinforce.Config(learning_rate=settings["learning_rate"], hidden=tuple(settings["hidden"]))
-    policy = Policy.for_spaces(env.observation_space, env.action_space, config.hidden)
-    steps = settings["steps"]
-    stream = reinforce.train(reinforce.Agent(policy, config), env, steps, seed)
-    return Trial(policy, steps, evaluated(policy.act, stream, steps, CARTPOLE, settings))
-
+CARTPOLE = World("rlnotes/BulletCartPole-v0")
 
 BULLET_CARTPOLE = Experiment(
     id="bullet/cartpole",
     world=lambda settings: CARTPOLE,
-    settings={"learning_rate": 1e-2, "hidden": [128]},
+    settings=OnlineSettings(agent=reinforce.Config()),
     budgets={
-        "smoke": {"steps": 2_000, "evaluations": 2, "curve_episodes": 1, "final_episodes": 2},
-        "ci": {"steps": 60_000, "evaluations": 6, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"steps": 200_000, "evaluations": 20, "curve_episodes": 10, "final_episodes": 100},
+        "smoke": Budget(2_000, evaluations=2, curve_episodes=1, final_episodes=2),
+        "ci": Budget(60_000, evaluations=6, curve_episodes=5, final_episodes=20),
+        "full": Budget(200_000, evaluations=20, curve_episodes=10, final_episodes=100),
     },
-    variants={"reinforce": {}},
+    variants={"reinforce": Variant("REINFORCE")},
     bars=(Bar("REINFORCE keeps the pole up", "reinforce", "iqm", ">=", 475.0),),
-    start=start_cartpole,
+    start=lambda settings, seed: online_trial(CARTPOLE, settings, seed),
 )
 
 
 # --- DQN on the plate, and why it did not work in the notes
 
-RENEWALS: dict[str, Callable[[int, bool, dqn.Config], bool]] = {
-    "on-schedule": dqn.renew_on_schedule,
-    "at-episode-end": stale_target.renew_at_episode_end,
-}
+
+@dataclass(frozen=True, kw_only=True)
+class PlateSettings(OnlineSettings):
+    layer_norm: bool = True
+    joint_velocities: bool = True
+    max_episode_steps: int = 1_000  # while training
 
 
-def start_plate(settings: Settings, seed: int) -> Trial:
-    torch.manual_seed(seed)
+def held(episode: Episode) -> bool:
+    """To the time limit: the ball never fell."""
+    return not episode.terminated
+
+
+def plate(settings: PlateSettings) -> World:
+    options = {"joint_velocities": settings.joint_velocities}
+    return World("rlnotes/BalancingPlate-v0", options, success=held)
+
+
+def start_plate(settings: PlateSettings, seed: int) -> Trial:
     world = plate(settings)
-    env = world.make(max_episode_steps=settings["time_limit"])
-    config = dqn.Config(
-        learning_rate=settings["learning_rate"],
-        anneal=settings["anneal"],
-        hidden=tuple(settings["hidden"]),
-        capacity=settings["steps"],
-        epsilon_steps=settings["steps"] // 5,
-        update_every=settings["update_every"],
-        target_every=settings["target_every"],
-    )
-    spaces = env.observation_space, env.action_space
-    policy = Policy.for_spaces(*spaces, config.hidden, layer_norm=settings["layer_norm"])
-    steps = settings["steps"]
-    stream = dqn.train(dqn.Agent(policy, config), env, steps, seed, RENEWALS[settings["renewal"]])
-    return Trial(policy, steps, evaluated(policy.act, stream, steps, world, settings))
+    env = world.make(max_episode_steps=settings.max_episode_steps)
+    return online_trial(world, settings, seed, env)
 
+
+STALE_TARGET = {f"agent.{name}": value for name, value in stale_target.FAULT.items()}
+EVERY_1000 = {"agent.target_update_interval": 1_000}
+HIDDEN_VELOCITIES = {"joint_velocities": False}
+NO_TIME_LIMIT = {"max_episode_steps": 1_000_000}
+NO_LAYER_NORM = {"layer_norm": False}
 
 PLATE = Experiment(
     id="bullet/plate",
     world=plate,
-    settings={
-        "learning_rate": 5e-4,
-        "anneal": True,
-        "hidden": [128, 128],
-        "layer_norm": True,
-        "update_every": 4,
-        "target_every": 400,
-        "renewal": "on-schedule",
-        "joint_velocities": True,
-        "time_limit": 1_000,
-    },
+    settings=PlateSettings(
+        agent=dqn.Config(
+            learning_rate=5e-4,
+            anneal_lr=True,
+            buffer_size=150_000,
+            train_freq=4,
+            target_update_interval=400,
+        )
+    ),
     budgets={
-        "smoke": {"steps": 1_200, "evaluations": 2, "curve_episodes": 1, "final_episodes": 2},
-        "ci": {"steps": 48_000, "evaluations": 4, "curve_episodes": 5, "final_episodes": 20},
-        "full": {"steps": 150_000, "evaluations": 10, "curve_episodes": 5, "final_episodes": 100},
+        "smoke": Budget(1_200, evaluations=2, curve_episodes=1, final_episodes=2),
+        "ci": Budget(48_000, evaluations=4, curve_episodes=5, final_episodes=20),
+        "full": Budget(150_000, evaluations=10, curve_episodes=5, final_episodes=100),
     },
     variants={
-        "dqn": {},
-        "renewed-at-episode-end": stale_target.FAULT,
-        "renewed-every-1000": {"target_every": 1_000},
-        "no-joint-velocities": {"joint_velocities": False},
-        "no-time-limit": {"time_limit": 1_000_000},
-        "no-layer-norm": {"layer_norm": False},
-        "as-in-the-notes": {
-            **stale_target.FAULT,
-            "target_every": 1_000,
-            "joint_velocities": False,
-            "time_limit": 1_000_000,
-            "layer_norm": False,
-        },
+        "dqn": Variant("DQN"),
+        "target-at-episode-end": Variant("renewed at an episode's end", STALE_TARGET),
+        "target-every-1000": Variant("renewed every 1,000 steps", EVERY_1000),
+        "no-joint-velocities": Variant("without joint velocities", HIDDEN_VELOCITIES),
+        "no-time-limit": Variant("without a time limit", NO_TIME_LIMIT),
+        "no-layer-norm": Variant("without layer normalisation", NO_LAYER_NORM),
+        "as-in-the-notes": Variant(
+            "all as in the notes",
+            STALE_TARGET
+            | EVERY_1000
+            | HIDDEN_VELOCITIES
+            | NO_TIME_LIMIT
+            | NO_LAYER_NORM,
+        ),
     },
     bars=(
-        Bar("DQN holds the ball for 1,000 steps", "dqn", "iqm", ">=", 90.0, "final_success_percent"),
+        Bar(
+            "DQN holds the ball for 1,000 steps",
+            "dqn",
+            "iqm",
+            ">=",
+            90.0,
+            "final_success_percent",
+        ),
         Bar(
             "with the notes' renewal it never does",
-            "renewed-at-episode-end",
+            "target-at-episode-end",
             "best",
             "<=",
             0.0,
@@ -166,9 +192,11 @@ PLATE = Experiment(
 
 # --- a world of one's own
 
+PUCK = World("rlnotes/Puck-v0")
+
 
 def pull_and_brake(obs: np.ndarray) -> np.ndarray:
-    """A spring to the target and a damper: what a person would write before learning anything."""
+    """A spring to the target and a damper: what one writes before learning anything."""
     return np.clip(6 * (obs[:, 4:] - obs[:, :2]) - 2.5 * obs[:, 2:4], -1, 1)
 
 
@@ -177,8 +205,9 @@ def play_by_rule(settings: Settings, starts: Sequence[int]) -> list[Episode]:
 
 
 def start_checks(settings: Settings, seed: int) -> Trial:
-    """Each step of the stream is one check that held; a check that does not hold ends the run with its error."""
-    held: list[Callable[[], None]] = [
+    """Each step is one check that held; one that does not ends the run with its
+    error."""
+    to_hold: list[Callable[[], None]] = [
         lambda: checks.interface(PUCK.env_id),
         lambda: checks.repeatable(PUCK.env_id, seed),
         lambda: checks.picture(PUCK.env_id, seed),
@@ -187,48 +216,83 @@ def start_checks(settings: Settings, seed: int) -> Trial:
     ]
 
     def stream() -> Iterator[tuple[int, Metrics]]:
-        for step, check in enumerate(held, start=1):
+        for step, check in enumerate(to_hold, start=1):
             check()
             yield step, {"checks_held": step}
-        scores = PUCK.scores(play_by_rule(settings, reset_seeds("evaluate", seed, settings["final_episodes"])))
-        yield len(held) + 1, {"checks_held": len(held), "final_return": scores["return"]}
+        starts = reset_seeds("evaluate", seed, settings.budget.final_episodes)
+        final = PUCK.scores(play_by_rule(settings, starts))["return"]
+        yield len(to_hold) + 1, {"checks_held": len(to_hold), "final_return": final}
 
-    return Trial(None, len(held) + 1, stream())
+    return Trial(None, len(to_hold) + 1, stream())
 
 
 CUSTOM_GYM = Experiment(
     id="envs/custom-gym",
     world=lambda settings: PUCK,
-    settings={},
-    budgets={"smoke": {"final_episodes": 2}, "ci": {"final_episodes": 20}, "full": {"final_episodes": 100}},
-    variants={"checks": {}},
-    bars=(Bar("the new world passes all five checks", "checks", "worst", ">=", 5.0, "checks_held"),),
+    settings=Settings(),
+    budgets=PLAYED,
+    variants={"checks": Variant("the rule")},
+    bars=(
+        Bar(
+            "the new world passes all five checks",
+            "checks",
+            "worst",
+            ">=",
+            5.0,
+            "checks_held",
+        ),
+    ),
     start=start_checks,
     scripted=play_by_rule,
 )
 
 
-def start_sb3(settings: Settings, seed: int) -> Trial:
-    options = {"policy_kwargs": {"net_arch": settings["hidden"]}, "learning_rate": settings["learning_rate"]}
-    model = sb3.sac(PUCK.make(), seed, learning_starts=500, gamma=settings["discount"], **options)
+@dataclass(frozen=True, kw_only=True)
+class Sb3Settings(Settings):
+    """Stable-Baselines3's own names."""
+
+    learning_rate: float = 1e-3
+    net_arch: tuple[int, ...] = (64, 64)
+    gamma: float = 0.97
+    learning_starts: int = 500
+
+
+def start_sb3(settings: Sb3Settings, seed: int) -> Trial:
+    from rlnotes.algos import sb3  # nobody else here needs the library
+
+    model = sb3.sac(
+        PUCK.make(),
+        seed,
+        learning_starts=settings.learning_starts,
+        gamma=settings.gamma,
+        learning_rate=settings.learning_rate,
+        policy_kwargs={"net_arch": list(settings.net_arch)},
+    )
     policy = sb3.new_policy(model)
-    steps = settings["steps"]
-    stream = sb3.train(model, policy, steps, chunk=100)
-    return Trial(policy, steps, evaluated(policy.act, stream, steps, PUCK, settings))
+    stream = sb3.train(model, policy, settings.steps, chunk=100)
+    return new_trial(policy, None, stream, PUCK, settings)
 
 
 CUSTOM_SB3 = Experiment(
     id="envs/custom-sb3",
     world=lambda settings: PUCK,
-    settings={"learning_rate": 1e-3, "hidden": [64, 64], "discount": 0.97},
+    settings=Sb3Settings(),
     budgets={
-        "smoke": {"steps": 600, "evaluations": 2, "curve_episodes": 2, "final_episodes": 2},
-        "ci": {"steps": 3_000, "evaluations": 3, "curve_episodes": 10, "final_episodes": 20},
-        "full": {"steps": 8_000, "evaluations": 8, "curve_episodes": 20, "final_episodes": 100},
+        "smoke": Budget(600, evaluations=2, curve_episodes=2, final_episodes=2),
+        "ci": Budget(3_000, evaluations=3, curve_episodes=10, final_episodes=20),
+        "full": Budget(8_000, evaluations=8, curve_episodes=20, final_episodes=100),
     },
-    variants={"sb3-sac": {}},
+    variants={"sb3-sac": Variant("SB3's SAC")},
     # Chance earns about −87 and the rule about −9: nine tenths of the way.
-    bars=(Bar("Stable-Baselines3 learns the puck, the world unchanged", "sb3-sac", "iqm", ">=", -17.0),),
+    bars=(
+        Bar(
+            "Stable-Baselines3 learns the puck, the world unchanged",
+            "sb3-sac",
+            "iqm",
+            ">=",
+            -17.0,
+        ),
+    ),
     start=start_sb3,
     seeds=5,
 )

@@ -3,12 +3,9 @@
 import gymnasium as gym
 import numpy as np
 
-import rlnotes.envs
 from rlnotes.data import dagger
 from rlnotes.data.demonstrators import PurePursuit
 from rlnotes.data.rollouts import rollout
-
-assert rlnotes.envs  # importing it registers the worlds
 
 
 def straight_on(obs: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
-"""The drivers: the script arrives, the person at the keyboard is notched, late and depends on the past."""
+"""The drivers: the script arrives, the person at the keyboard is notched, late and
+depends on the past."""
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-import rlnotes.envs
 from rlnotes.data.demonstrators import (
     STEERING_NOTCH,
     THROTTLE_NOTCH,
@@ -18,12 +18,14 @@ from rlnotes.data.rollouts import Episode, rollout
 from rlnotes.envs import racecar
 from rlnotes.seeding import reset_seeds
 
-assert rlnotes.envs  # importing it registers the worlds
 
-
-def drive(player: object, starts: list[int], action_noise: float = 0.0) -> list[Episode]:
+def drive(
+    player: object, starts: list[int], action_noise: float = 0.0
+) -> list[Episode]:
     def make_env() -> gym.Env:
-        return gym.make("rlnotes/RaceCar-v0", start_noise=1.0, action_noise=action_noise)
+        return gym.make(
+            "rlnotes/RaceCar-v0", start_noise=1.0, action_noise=action_noise
+        )
 
     return rollout(make_env, player, starts, at_once=10)  # type: ignore[arg-type]
 
@@ -49,7 +51,8 @@ def test_the_line_keeps_off_the_walls() -> None:
 def test_steering_points_at_the_line() -> None:
     straight_on_line = np.zeros((3, 9), np.float32)
     straight_on_line[:, :2] = (5.0, 3.0)
-    straight_on_line[:, 1] += (0.0, 0.5, -0.5)  # on it, left of it, right of it, heading +x
+    # Heading +x: on it, left of it, right of it.
+    straight_on_line[:, 1] += (0.0, 0.5, -0.5)
     on, left, right = PurePursuit()(straight_on_line)[:, 0]
     assert on == pytest.approx(0, abs=1e-3)
     assert left > 0.1  # right is positive
@@ -67,12 +70,14 @@ def test_the_keyboard_moves_in_notches_at_most_every_second_step() -> None:
 
 
 def test_the_person_at_the_keyboard_arrives_most_of_the_time() -> None:
-    episodes = [drive(keyboard_person(), [start])[0] for start in reset_seeds("evaluate", 5, 10)]
+    starts = reset_seeds("evaluate", 5, 10)
+    episodes = [drive(keyboard_person(), [start])[0] for start in starts]
     assert sum(episode.total_reward == 3 for episode in episodes) >= 8
 
 
 def test_the_same_observation_can_lead_to_different_keys() -> None:
-    """Not a function of the observation: what imitation assumes does not hold for this demonstrator."""
+    """Not a function of the observation: what imitation assumes does not hold for this
+    demonstrator."""
     start = np.array([[0.5, 0.5, 0, 0, np.pi / 2, 0, 0, 0, 0]], np.float32)
     person = ArrowKeys(PurePursuit(), delay=0, pause=1)
     assert not np.array_equal(person(start), person(start))

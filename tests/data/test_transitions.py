@@ -1,19 +1,35 @@
-"""The transition store: what goes in comes out, and only real ends are marked as ends."""
+"""The transition store: what goes in comes out, and only real ends are ends."""
+
+from collections import deque
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rlnotes.data.rollouts import Episode
-from rlnotes.data.transitions import Transitions
+from rlnotes.data.transitions import Batch, Transitions
+
+PICTURE = (2, 3, 3)
 
 
 def episode(length: int, terminated: bool, first: float = 0.0) -> Episode:
     numbers = first + np.arange(length + 1, dtype=np.float32)
-    return Episode(0, numbers[:, None], 10 * numbers[:-1, None], -numbers[:-1], terminated, not terminated)
+    rows, before = numbers[:, None], numbers[:-1]
+    return Episode(0, rows, 10 * before[:, None], -before, terminated, not terminated)
+
+
+def add(store: Transitions, number: float, terminated: bool = False) -> None:
+    before, after = np.array([number]), np.array([number + 1])
+    store.add(before, 10 * before, -number, after, terminated)
 
 
 def test_from_episodes_pairs_each_step_with_its_own_successor() -> None:
-    batch = Transitions.from_episodes([episode(3, True), episode(2, False, first=100)]).all()
+    episodes = [episode(3, True), episode(2, False, first=100)]
+    batch = Transitions.from_episodes(episodes).all()
     assert batch.obs[:, 0].tolist() == [0, 1, 2, 100, 101]
     assert batch.next_obs[:, 0].tolist() == [1, 2, 3, 101, 102]
     assert batch.action[:, 0].tolist() == [0, 10, 20, 1000, 1010]
@@ -21,16 +37,17 @@ def test_from_episodes_pairs_each_step_with_its_own_successor() -> None:
 
 
 def test_a_time_limit_is_not_an_end() -> None:
-    batch = Transitions.from_episodes([episode(3, terminated=True), episode(2, terminated=False)]).all()
+    episodes = [episode(3, terminated=True), episode(2, terminated=False)]
+    batch = Transitions.from_episodes(episodes).all()
     assert batch.terminated.tolist() == [0, 0, 1, 0, 0]
 
 
 def test_the_oldest_is_overwritten_first() -> None:
     store = Transitions(3, 1, 1)
     for number in range(5):
-        store.add(np.array([number]), np.array([number]), number, np.array([number + 1]), False)
+        add(store, number)
     assert len(store) == 3
-    assert sorted(store.all().reward.tolist()) == [2, 3, 4]
+    assert sorted(store.all().reward.tolist()) == [-4, -3, -2]
 
 
 def test_samples_are_whole_rows_and_reach_every_row() -> None:
@@ -40,14 +57,15 @@ def test_samples_are_whole_rows_and_reach_every_row() -> None:
     assert torch.equal(batch.action, 10 * batch.obs)
     assert torch.equal(batch.next_obs, batch.obs + 1)
     counts = torch.bincount(batch.obs[:, 0].long(), minlength=20)
-    assert counts.min() > 50  # 100 expected of each; less than 50 has a chance below one in a million
+    # 100 are expected of each; less than 50 has a chance below one in a million.
+    assert counts.min() > 50
 
 
 def test_a_store_half_full_never_samples_empty_rows() -> None:
     store = Transitions(1_000, 1, 1)
     for number in (1, 2, 3):
-        store.add(np.array([number]), np.array([number]), number, np.array([number]), False)
-    assert set(store.sample(500).reward.tolist()) == {1, 2, 3}
+        add(store, number)
+    assert set(store.sample(500).reward.tolist()) == {-1, -2, -3}
 
 
 def test_encoding_changes_observations_and_actions_only_in_the_copy() -> None:
@@ -57,3 +75,130 @@ def test_encoding_changes_observations_and_actions_only_in_the_copy() -> None:
     assert encoded.next_obs[:, 0].tolist() == [0.5, 1, 1.5]
     assert encoded.action[:, 0].tolist() == [1, 11, 21]
     assert store.all().action[:, 0].tolist() == [0, 10, 20]
+
+
+def picture_step(rng: np.random.Generator) -> tuple[Any, ...]:
+    before, after = rng.integers(256, size=(2, *PICTURE), dtype=np.uint8)
+    return before, rng.normal(size=2), rng.normal(), after, bool(rng.integers(2))
+
+
+def rows_of(batch: Batch) -> list[bytes]:
+    """Each transition as bytes, whatever its place in the store."""
+    columns = [column.numpy() for column in batch]
+    return [b"".join(part.tobytes() for part in row) for row in zip(*columns)]  # noqa: B905
+
+
+def naive(steps: Any) -> list[bytes]:
+    """What a list of tuples holds, in the types of a store of pictures."""
+    return [
+        b"".join(
+            (
+                before.tobytes(),
+                np.asarray(action, np.float32).tobytes(),
+                np.float32(reward).tobytes(),
+                after.tobytes(),
+                np.float32(terminated).tobytes(),
+            )
+        )
+        for before, action, reward, after, terminated in steps
+    ]
+
+
+stores = st.integers(1, 12), st.integers(0, 40), st.integers(0, 2**32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(*stores)
+def test_pictures_are_kept_as_by_a_list_that_forgets(
+    capacity: int, count: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    store = Transitions(capacity, PICTURE, 2, torch.uint8)
+    kept: deque[tuple[Any, ...]] = deque(maxlen=capacity)
+    for _ in range(count):
+        step = picture_step(rng)
+        store.add(*step)
+        kept.append(step)
+    assert len(store) == len(kept)
+    assert sorted(rows_of(store.all())) == sorted(naive(kept))
+    if kept:
+        batch = store.sample(30)
+        assert batch.obs.dtype == batch.next_obs.dtype == torch.uint8
+        assert batch.obs.shape == (30, *PICTURE)
+        assert set(rows_of(batch)) <= set(naive(kept))
+
+
+@settings(max_examples=60, deadline=None)
+@given(*stores)
+def test_a_restored_store_goes_on_as_the_saved_one(
+    capacity: int, count: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    store, restored = (Transitions(capacity, PICTURE, 2, torch.uint8) for _ in "ab")
+    for _ in range(count):
+        store.add(*picture_step(rng))
+    state = store.state()
+    assert len(state["obs"]) == len(store), "only rows that are filled"
+    restored.load_state(state)
+    for _ in range(3):
+        step = picture_step(rng)
+        store.add(*step)
+        restored.add(*step)
+        assert rows_of(restored.all()) == rows_of(store.all())
+    draws = []
+    for one in (store, restored):
+        torch.manual_seed(0)
+        draws.append(rows_of(one.sample(20)))
+    assert draws[0] == draws[1]
+
+
+def test_a_state_is_a_copy() -> None:
+    store = Transitions(2, 1, 1)
+    add(store, 1)
+    state = store.state()
+    for number in (2, 3):
+        add(store, number)
+    assert state["reward"].tolist() == [-1]
+    store.load_state(state)
+    assert store.all().reward.tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Transitions(3, 1, 1), Transitions(5, 2, 1), Transitions(5, 1, 1, torch.uint8)],
+)
+def test_the_state_of_another_kind_of_store_is_refused(other: Transitions) -> None:
+    store = Transitions(5, 1, 1)
+    for number in range(5):
+        add(store, number)
+    with pytest.raises(ValueError, match="the saved obs is torch.float32 of shape"):
+        other.load_state(store.state())
+    assert len(other) == 0
+
+
+def test_pictures_of_episodes_stay_bytes() -> None:
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(256, size=(4, *PICTURE), dtype=np.uint8)
+    played = Episode(0, pictures, np.array([0, 1, 0]), np.ones(3), True, False)
+    store = Transitions.from_episodes([played])
+    batch = store.all()
+    assert batch.obs.dtype == torch.uint8
+    assert np.array_equal(batch.next_obs.numpy(), pictures[1:])
+    assert batch.action.tolist() == [[0], [1], [0]]
+    encoded = store.encoded(lambda obs: obs.flatten(1) / 255, lambda action: action)
+    assert encoded.all().obs.dtype == torch.float32
+    assert encoded.all().obs.shape == (3, 18)
+
+
+STATUS = Path("/proc/self/statm")
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="only Linux tells")
+def test_a_large_store_takes_no_memory_before_it_is_filled() -> None:
+    def resident() -> int:
+        return int(STATUS.read_text().split()[1]) * 4_096
+
+    before = resident()
+    store = Transitions(20_000, (4, 84, 84), 1, torch.uint8)
+    assert store.nbytes > 1e9
+    assert resident() - before < 50e6

@@ -1,7 +1,9 @@
-"""The controller of the published dataset, the data collected with it, and which dataset is loaded."""
+"""The controller of the published dataset, its data, and which dataset is loaded."""
 
+import sys
 import warnings
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import pairwise, product
 from pathlib import Path
 
 import gymnasium as gym
@@ -11,8 +13,9 @@ import pytest
 from minari.data_collector import EpisodeBuffer
 
 from rlnotes.data import datasets, waypoints
+from rlnotes.data.catalogue import UMAZE, UMAZE_PUBLISHED
 from rlnotes.data.rollouts import NO_SEED, Episode
-from rlnotes.data.waypoints import MADE_AGAIN, PUBLISHED, SEED, Waypoints, collect, path
+from rlnotes.data.waypoints import SEED, Waypoints, collect, path
 from rlnotes.envs.maze import CELLS, GOAL_RADIUS, UMazeEnv, cell_at
 from rlnotes.errors import UserError
 
@@ -25,7 +28,8 @@ def episodes() -> list[Episode]:
 def test_the_shortest_way_leads_around_the_wall() -> None:
     assert path((1, 1), (3, 1)) == ((1, 2), (1, 3), (2, 3), (3, 3), (3, 2), (3, 1))
     assert path((2, 3), (2, 3)) == ()
-    assert all(len(path(start, goal)) == len(path(goal, start)) for start in CELLS for goal in CELLS)
+    for start, goal in product(CELLS, CELLS):
+        assert len(path(start, goal)) == len(path(goal, start))
 
 
 def test_without_noise_it_reaches_a_goal_in_every_cell() -> None:
@@ -41,11 +45,15 @@ def test_without_noise_it_reaches_a_goal_in_every_cell() -> None:
 
 
 def test_actions_by_hand() -> None:
-    to_the_next_cell = (-1.05, 1.0, 0.0, 0.1, 1.0, 1.0)  # from (1, 1) by the middle of (1, 2), at (0, 1)
+    # From (1, 1) by the middle of (1, 2), at (0, 1).
+    to_the_next_cell = (-1.05, 1.0, 0.0, 0.1, 1.0, 1.0)
     in_the_cell_of_the_goal = (1.0, 1.0, 0.2, 0.0, 1.0, 0.95)
-    beside_the_last_cell = (0.45, 1.0, 0.0, 0.0, 0.8, 1.2)  # pulled to the middle of (1, 3), not to the goal
+    # Pulled to the middle of (1, 3), not to the goal.
+    beside_the_last_cell = (0.45, 1.0, 0.0, 0.0, 0.8, 1.2)
     rows = np.array([to_the_next_cell, in_the_cell_of_the_goal, beside_the_last_cell])
-    assert Waypoints()(rows) == pytest.approx(np.array([(1.0, -0.1), (-0.2, -0.5), (1.0, 0.0)]), abs=1e-6)
+    assert Waypoints()(rows) == pytest.approx(
+        np.array([(1.0, -0.1), (-0.2, -0.5), (1.0, 0.0)]), abs=1e-6
+    )
 
 
 def test_waypoints_between_are_shifted_and_the_last_is_the_goal() -> None:
@@ -63,7 +71,9 @@ def test_waypoints_between_are_shifted_and_the_last_is_the_goal() -> None:
 
 
 def test_each_row_is_a_ball_of_its_own() -> None:
-    rows = np.array([(-1, 1, 0, 0, 1, 1), (1, 1, 0.3, 0, -1, -1), (1, -1, 0, 0, 1, -1.2)], float)
+    rows = np.array(
+        [(-1, 1, 0, 0, 1, 1), (1, 1, 0.3, 0, -1, -1), (1, -1, 0, 0, 1, -1.2)], float
+    )
     alone = [Waypoints()(row[None])[0] for row in rows]
     assert np.array_equal(Waypoints()(rows), np.stack(alone))
 
@@ -77,10 +87,12 @@ def test_noise_stays_within_the_action_space() -> None:
 
 
 def test_it_begins_as_the_published_dataset(episodes: list[Episode]) -> None:
-    """What Minari #265 prints of the original: 162 steps to the first goal, and where the first two are."""
+    """What Minari #265 prints of the original: 162 steps to the first goal, and where
+    the first two are."""
     first, second = episodes[:2]
     assert len(first.rewards) == 162
-    assert first.observations[:, 4:] == pytest.approx(np.tile((-1.22308949, 0.86017994), (163, 1)))
+    goals = np.tile((-1.22308949, 0.86017994), (163, 1))
+    assert first.observations[:, 4:] == pytest.approx(goals)
     assert second.observations[0, 4:] == pytest.approx((1.2116725, 0.8882872))
 
 
@@ -95,14 +107,17 @@ def test_an_episode_ends_where_its_goal_is_reached(episodes: list[Episode]) -> N
 
 def test_episodes_are_pieces_of_one_play(episodes: list[Episode]) -> None:
     assert sum(len(episode.rewards) for episode in episodes) == 3_000
-    assert [episode.seed for episode in episodes] == [SEED] + [NO_SEED] * (len(episodes) - 1)
-    for episode, following in pairwise(episodes):
-        assert np.array_equal(following.observations[0, :4], episode.observations[-1, :4])
+    first, *others = (episode.seed for episode in episodes)
+    assert (first, set(others)) == (SEED, {NO_SEED})
+    for before, after in pairwise(episode.observations[:, :4] for episode in episodes):
+        assert np.array_equal(after[0], before[-1])
     for episode in episodes:
-        assert len(episode.observations) == len(episode.actions) + 1 == len(episode.rewards) + 1
+        steps = len(episode.rewards)
+        assert (len(episode.observations), len(episode.actions)) == (steps + 1, steps)
         assert episode.observations.shape[1] == 6
         assert episode.observations.dtype == episode.actions.dtype == np.float32
-        assert len(np.unique(episode.observations[:, 4:], axis=0)) == 1, "one goal in an episode"
+        goals = np.unique(episode.observations[:, 4:], axis=0)
+        assert len(goals) == 1, "one goal in an episode"
         assert np.abs(episode.actions).max() <= 1
         assert (episode.terminated, episode.truncated) == (False, True)
 
@@ -115,7 +130,12 @@ def test_same_seed_same_data() -> None:
     assert not np.array_equal(one[0].observations[0], other[0].observations[0])
 
 
-def test_a_progress_bar_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_progress_bar_is_shown_on_request_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect(20, SEED, progress="the maze")
+    assert capsys.readouterr().err == "", "this is no terminal"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     collect(20, SEED)
     assert capsys.readouterr().err == ""
     collect(20, SEED, progress="the maze")
@@ -129,11 +149,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make_ours() -> None:
-    datasets.create(MADE_AGAIN, gym.make("rlnotes/UMaze-v0"), collect(300, SEED), "test", "a test", 15.0, 215.0)
+    env, episodes = gym.make("rlnotes/UMaze-v0"), collect(300, SEED)
+    datasets.create(UMAZE, env, episodes, "test", "a test", 15.0, 215.0)
 
 
 def make_published() -> None:
-    """Two episodes of two steps as Minari stores the original: the second starts with the goal of the first."""
+    """Two episodes of two steps as Minari stores the original: the second starts with
+    the goal of the first."""
     numbers = np.arange(12, dtype=np.float64).reshape(3, 4) / 10
     goals = np.array([(1, 1), (1, 1), (1, 1), (-1, 1), (-1, 1)], np.float64)
     buffers = [
@@ -154,12 +176,18 @@ def make_published() -> None:
     ]
     sizes = {"observation": 4, "achieved_goal": 2, "desired_goal": 2}
     space = gym.spaces.Dict(
-        {name: gym.spaces.Box(-np.inf, np.inf, (size,), np.float64) for name, size in sizes.items()}
+        {
+            name: gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
+            for name, size in sizes.items()
+        }
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of all that is not said about these data
         minari.create_dataset_from_buffers(
-            PUBLISHED, buffers, observation_space=space, action_space=gym.spaces.Box(-1, 1, (2,), np.float32)
+            UMAZE_PUBLISHED,
+            buffers,
+            observation_space=space,
+            action_space=gym.spaces.Box(-1, 1, (2,), np.float32),
         )
 
 
@@ -167,7 +195,7 @@ def test_the_published_dataset_is_preferred_and_made_flat(folder: Path) -> None:
     make_ours()
     make_published()
     source, (first, second) = waypoints.load()
-    assert source == PUBLISHED
+    assert source == UMAZE_PUBLISHED
     assert first.observations.dtype == np.float32
     assert first.observations[1] == pytest.approx((0.4, 0.5, 0.6, 0.7, 1, 1))
     assert second.observations[:, 4:].tolist() == [[-1, 1]] * 3
@@ -178,7 +206,7 @@ def test_the_published_dataset_is_preferred_and_made_flat(folder: Path) -> None:
 def test_otherwise_ours_is_loaded_as_it_was_collected(folder: Path) -> None:
     make_ours()
     source, loaded = waypoints.load()
-    assert source == MADE_AGAIN
+    assert source == UMAZE
     for episode, expected in zip(loaded, collect(300, SEED), strict=True):
         assert np.array_equal(episode.observations, expected.observations)
         assert np.array_equal(episode.actions, expected.actions)
@@ -186,12 +214,26 @@ def test_otherwise_ours_is_loaded_as_it_was_collected(folder: Path) -> None:
 
 
 def test_with_neither_the_command_is_named(folder: Path) -> None:
-    with pytest.raises(UserError, match=f"no such dataset.*python -m rlnotes data {MADE_AGAIN}"):
+    command = f"python -m rlnotes data {UMAZE}"
+    with pytest.raises(UserError, match=f"no such dataset.*{command}"):
         waypoints.load()
 
 
 def test_a_damaged_original_is_to_be_downloaded_again(folder: Path) -> None:
     make_published()
-    (folder / PUBLISHED / "data" / "main_data.hdf5").unlink()
-    with pytest.raises(UserError, match=f"damaged dataset.*minari download {PUBLISHED}"):
+    (folder / UMAZE_PUBLISHED / "data" / "main_data.hdf5").unlink()
+    command = f"minari download {UMAZE_PUBLISHED}"
+    with pytest.raises(UserError, match=f"damaged dataset.*{command}"):
         waypoints.load()
+
+
+@pytest.mark.parametrize("make", [make_ours, make_published])
+def test_a_limit_gives_the_first_episodes(
+    folder: Path, make: Callable[[], None]
+) -> None:
+    make()
+    source, (first,) = waypoints.load(limit=1)
+    same_source, everything = waypoints.load()
+    assert source == same_source
+    assert len(everything) > 1
+    assert np.array_equal(first.observations, everything[0].observations)

@@ -9,7 +9,7 @@ import minari
 import pytest
 
 from rlnotes.__main__ import main
-from rlnotes.data import waypoints
+from rlnotes.data import catalogue, waypoints
 from rlnotes.experiments import recipes
 from rlnotes.experiments.recipes import Recipe
 
@@ -20,13 +20,16 @@ def test_the_maze_is_collected_in_one_condition_and_judged_in_another(
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     monkeypatch.setattr(recipes, "_random_return", lambda env_id: 15.0)
     monkeypatch.setattr(recipes, "_expert_return", lambda env_id, expert: 215.0)
-    recipe = recipes.find(waypoints.MADE_AGAIN)
+    recipe = recipes.find(catalogue.UMAZE)
     recipes.make(replace(recipe, collect=partial(waypoints.collect, 300)))
-    dataset = minari.load_dataset(waypoints.MADE_AGAIN)
+    dataset = minari.load_dataset(catalogue.UMAZE)
     assert dataset.total_steps == 300
     assert dataset.recover_environment().spec.kwargs == {"moving_goal": True}
     assert dataset.recover_environment(eval_env=True).spec.kwargs == {}
-    assert (dataset.storage.metadata["ref_min_score"], dataset.storage.metadata["ref_max_score"]) == (15.0, 215.0)
+    assert (
+        dataset.storage.metadata["ref_min_score"],
+        dataset.storage.metadata["ref_max_score"],
+    ) == (15.0, 215.0)
 
 
 def test_what_no_chapter_reads_is_made_only_by_name(
@@ -44,6 +47,6 @@ def test_what_no_chapter_reads_is_made_only_by_name(
     assert set(recipes.RECIPES) - set(made) == {
         recipe.dataset_id for recipe in recipes.RECIPES.values() if recipe.on_demand
     }
-    assert recipes.RACECAR_NOTES not in made
-    assert main(["data", recipes.RACECAR_NOTES]) == 0
-    assert made[-1] == recipes.RACECAR_NOTES
+    assert catalogue.RACECAR_NOTES not in made
+    assert main(["data", catalogue.RACECAR_NOTES]) == 0
+    assert made[-1] == catalogue.RACECAR_NOTES

@@ -1,4 +1,5 @@
-"""The registry knows all 42 rows; every variant changes what it says and nothing else."""
+"""The registry knows all 42 rows; every variant changes what it says and nothing
+else."""
 
 import pytest
 
@@ -22,11 +23,15 @@ def test_unknown_and_unbuilt_ids_say_what_is_there() -> None:
         registry.find("nope")
     with pytest.raises(UserError, match="not built yet"):
         registry.find("pong/ppo")
-    with pytest.raises(UserError, match="unknown dataset 'nope'.*rlnotes/pendulum/expert-v0"):
+    with pytest.raises(
+        UserError, match="unknown dataset 'nope'.*rlnotes/pendulum/expert-v0"
+    ):
         recipes.find("nope")
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.id)
+@pytest.mark.parametrize(
+    "experiment", EXPERIMENTS, ids=lambda experiment: experiment.id
+)
 def test_variants_override_only_existing_settings(experiment: Experiment) -> None:
     for variant, override in experiment.variants.items():
         for budget in BUDGETS:
@@ -34,7 +39,9 @@ def test_variants_override_only_existing_settings(experiment: Experiment) -> Non
             assert {name: settings[name] for name in override} == override
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.id)
+@pytest.mark.parametrize(
+    "experiment", EXPERIMENTS, ids=lambda experiment: experiment.id
+)
 def test_unknown_variant_and_budget_list_the_valid_ones(experiment: Experiment) -> None:
     with pytest.raises(UserError, match=experiment.main_variant):
         experiment.settings_for("nope", "ci")
@@ -49,7 +56,9 @@ def test_a_misspelt_override_is_refused() -> None:
         wrong.settings_for("wrong", "ci")
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.id)
+@pytest.mark.parametrize(
+    "experiment", EXPERIMENTS, ids=lambda experiment: experiment.id
+)
 def test_bars_name_existing_variants(experiment: Experiment) -> None:
     assert experiment.bars
     for bar in experiment.bars:

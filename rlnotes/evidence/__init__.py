@@ -1,1 +1,0 @@
-"""The proof: run records, sweeps, statistics, claims, the ledger's verdicts, figures and clips."""

@@ -1,0 +1,186 @@
+"""The ledger's verdicts: every row beside what our records say of it."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rlnotes.errors import UserError
+from rlnotes.experiments import ledger, registry
+from rlnotes.experiments.base import Bar, Experiment
+from rlnotes.experiments.ledger import Row
+from rlnotes.report import claims, metrics, statistics, tables
+from rlnotes.runs import store
+from rlnotes.runs.store import Record
+
+NOT_BUILT, NOT_RECORDED, DAMAGED = "not built yet", "not recorded yet", "damaged record"
+REACHED, NOT_REACHED = "reached", "not reached"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of `list --json`, and what is wrong with its record, for the terminal."""
+
+    id: str
+    chapter: str
+    notes: str
+    bar: str
+    recorded: float | None = None
+    interval: tuple[float, float] | None = None
+    verdict: str = NOT_BUILT
+    cost_minutes: float | None = None
+    autopsy: bool = False
+    problem: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in asdict(self).items() if name != "problem"
+        }
+
+
+def entries() -> list[Entry]:
+    return [_entry(row) for row in ledger.ROWS]
+
+
+def _entry(row: Row) -> Entry:
+    experiment = registry.EXPERIMENTS.get(row.id)
+    if experiment is None:
+        return Entry(row.id, row.chapter, row.notes, row.bar, autopsy=row.autopsy)
+    found: dict[str, Any]
+    try:
+        found = _found(experiment)
+    except UserError as problem:
+        found = {"verdict": DAMAGED, "problem": str(problem)}
+    words = bar_in_words(experiment) or row.bar
+    return Entry(row.id, row.chapter, row.notes, words, autopsy=row.autopsy, **found)
+
+
+def _found(experiment: Experiment[Any]) -> dict[str, Any]:
+    if not complete(experiment):
+        return {"verdict": NOT_RECORDED}
+    values = store.finals(experiment.id, experiment.main_variant, experiment.metric)
+    summary = statistics.summary(values)
+    reached = all(claims.from_bar(experiment, bar).holds for bar in experiment.bars)
+    interval = _rounded(summary.low), _rounded(summary.high)
+    return {
+        "recorded": _rounded(summary.iqm),
+        "interval": None if None in interval else interval,
+        "verdict": REACHED if reached else NOT_REACHED,
+        "cost_minutes": _rounded(cost_minutes(experiment)),
+    }
+
+
+def _rounded(value: float) -> float | None:
+    """JSON has no NaN."""
+    return round(value, 1) if math.isfinite(value) else None
+
+
+def complete(experiment: Experiment[Any]) -> bool:
+    """Whether all variants, and those that a bar is set against, have all their seeds
+    on record."""
+    needed = {(experiment.id, variant) for variant in experiment.variants}
+    needed |= {
+        claims.place(experiment.id, bar.against)
+        for bar in experiment.bars
+        if isinstance(bar.against, str)
+    }
+    return all(
+        len(store.recorded_seeds(id, variant)) >= registry.find(id).seeds_for(variant)
+        for id, variant in needed
+    )
+
+
+def bar_in_words(experiment: Experiment[Any]) -> str:
+    """The bars of the variant that the ledger reports, as one phrase."""
+    own = [bar for bar in experiment.bars if bar.variant == experiment.main_variant]
+    return ", ".join(_in_words(experiment.id, bar) for bar in own)
+
+
+def _in_words(home: str, bar: Bar) -> str:
+    metric = metrics.find(bar.metric)
+    unnamed = metric is metrics.RETURN
+    if bar.statistic == "iqm":
+        subject = "IQM" if unnamed else f"IQM of {metric.name}"
+    else:
+        seed = f"{bar.statistic} seed"
+        subject = seed if unnamed else f"{seed}'s {metric.name}"
+    if isinstance(bar.against, str):
+        id, variant = claims.place(home, bar.against)
+        times = "" if bar.times == 1 else f"{bar.times:g} × "
+        threshold = f"{times}that of {registry.find(id).variants[variant].label}"
+    else:
+        threshold = tables.text(bar.times * bar.against, "g") + metric.unit
+    return f"{subject} {claims.SIGNS[bar.sense]} {threshold}"
+
+
+def _recorded(experiment: Experiment[Any]) -> dict[str, list[Record]]:
+    """The records of every variant that has any."""
+    return {
+        variant: store.read_all(experiment.id, variant)
+        for variant in experiment.variants
+        if store.recorded_seeds(experiment.id, variant)
+    }
+
+
+def cost_minutes(experiment: Experiment[Any]) -> float:
+    """Core-minutes spent on all recorded runs of this row."""
+    found = _recorded(experiment).values()
+    return experiment.cores * sum(_minutes([one for each in found for one in each]))
+
+
+def _minutes(records: list[Record]) -> list[float]:
+    """Of those whose time was kept."""
+    return [one.minutes for one in records if not math.isnan(one.minutes)]
+
+
+def table(chapter: str) -> tables.Table:
+    """One chapter of the ledger as the book shows it."""
+    headings = ("experiment", "in the notes", "bar", "ours", "95% interval")
+    return tables.Table(
+        (*headings, "verdict", "core-minutes"),
+        [_cells(entry) for entry in entries() if entry.chapter == chapter],
+    )
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    ends = entry.interval or ()
+    return (
+        entry.id,
+        entry.notes,
+        entry.bar,
+        "" if entry.recorded is None else tables.number(entry.recorded),
+        " to ".join(tables.number(end) for end in ends),
+        entry.verdict,
+        "" if entry.cost_minutes is None else tables.number(entry.cost_minutes, 0),
+    )
+
+
+def costs() -> tables.Table:
+    """Every recorded variant: how many seeds, how long a seed took, where and when."""
+    headings = ("experiment", "variant", "seeds", "minutes a seed", "core-minutes")
+    return tables.Table(
+        (*headings, "CPU", "date", "code"),
+        [
+            (experiment.id, variant, *_cost_cells(records, experiment.cores))
+            for experiment in registry.EXPERIMENTS.values()
+            for variant, records in _recorded(experiment).items()
+        ],
+    )
+
+
+def _cost_cells(records: list[Record], cores: int) -> tuple[str, ...]:
+    minutes, last = _minutes(records), records[-1].info
+    each = sum(minutes) / len(minutes) if minutes else math.nan
+    spent = (tables.number(each), tables.number(cores * each * len(minutes)))
+    provenance = (last["cpu"], last["date"], last["revision"][:8])
+    return str(len(records)), *spent, *provenance
+
+
+def costs_of(*ids: str) -> tables.Table:
+    """What the experiments of a chapter cost."""
+    rows = []
+    for id in ids:
+        experiment = registry.find(id)
+        seeds = [store.recorded_seeds(id, variant) for variant in experiment.variants]
+        minutes = tables.number(cost_minutes(experiment), 0)
+        rows.append((id, str(sum(map(len, seeds))), minutes))
+    return tables.Table(("experiment", "runs", "core-minutes"), rows)

@@ -1,0 +1,83 @@
+"""Tables that read well on a page and in a terminal."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rlnotes.data import datasets
+
+STYLE = (
+    "<style>"
+    "table.rlnotes {font-size: 0.85em; width: 100%; font-variant-numeric: tabular-nums}"
+    "table.rlnotes th, table.rlnotes td"
+    " {text-align: left; vertical-align: top; padding: 0.3em 0.6em}"
+    "</style>"
+)
+
+
+class Table:
+    """Shown as HTML by Jupyter and as text elsewhere. Cells are text already."""
+
+    def __init__(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.headings, self.rows = headings, rows
+
+    def _repr_html_(self) -> str:
+        head, *body = (
+            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+            for tag, row in [("th", self.headings), *(("td", row) for row in self.rows)]
+        )
+        rows = "".join(f"<tr>{row}</tr>" for row in body)
+        return (
+            f'{STYLE}<table class="table rlnotes"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join(" | ".join(row) for row in [self.headings, *self.rows])
+
+
+def text(value: Any, form: str | None = None) -> str:
+    """A value as a cell shows it: numbers with a true minus sign and no negative zero,
+    with one decimal unless `form` says otherwise, and a dash where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if math.isnan(value):
+        return "–"
+    shown = format(value, form or ("," if isinstance(value, int) else ",.1f"))
+    if not any(digit in shown for digit in "123456789"):
+        return shown.removeprefix("-")
+    return shown.replace("-", "−")
+
+
+def number(value: float, digits: int = 1) -> str:
+    return text(float(value), f",.{digits}f")
+
+
+def varies(value: Any, form: str | None = None) -> str:
+    """A value measured in this very notebook run. It differs between CPUs, so it stands
+    between ⟨ ⟩, which the sanitiser of the notebook tests masks."""
+    return f"⟨{text(value, form)}⟩"
+
+
+def datasets_table(*ids: str) -> Table:
+    """What local datasets hold, and how their episodes end."""
+    headings = ("dataset", "episodes", "transitions", "mean return")
+    return Table(
+        (*headings, "ended by the task", "ended by the time limit"),
+        [_dataset_row(dataset) for dataset in ids],
+    )
+
+
+def _dataset_row(dataset: str) -> tuple[str, ...]:
+    episodes = datasets.load(dataset)
+    return (
+        dataset,
+        text(len(episodes)),
+        text(sum(len(episode.rewards) for episode in episodes)),
+        varies(float(np.mean([episode.total_reward for episode in episodes]))),
+        text(sum(episode.terminated for episode in episodes)),
+        text(sum(episode.truncated for episode in episodes)),
+    )

@@ -1,0 +1,52 @@
+"""A clip is a film that a browser can play, with every policy in it, and things that
+move."""
+
+import base64
+import re
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import imageio.v3 as imageio
+import numpy as np
+
+from rlnotes.data.rollouts import BatchPolicy
+from rlnotes.report import clips
+
+
+def push(obs: np.ndarray) -> np.ndarray:
+    return np.full((len(obs), 1), 2.0, np.float32)
+
+
+def rest(obs: np.ndarray) -> np.ndarray:
+    return np.zeros((len(obs), 1), np.float32)
+
+
+def left(obs: np.ndarray) -> np.ndarray:
+    return np.zeros(len(obs), int)
+
+
+def film_of(
+    env_id: str, policies: dict[str, BatchPolicy], **options: Any
+) -> np.ndarray:
+    make = partial(gym.make, env_id)
+    players = {label: (make, policy) for label, policy in policies.items()}
+    html = clips.side_by_side(players, **options)._repr_html_()
+    assert "video/mp4" in html
+    encoded = re.search(r"base64,([^\"]+)", html)
+    assert encoded
+    return imageio.imread(base64.b64decode(encoded[1]), extension=".mp4")
+
+
+def test_policies_stand_side_by_side_and_move() -> None:
+    film = film_of("Pendulum-v1", {"push": push, "rest": rest}, seed=1, steps=12)
+    assert film.shape == (12, clips.TILE + clips.CAPTION, 2 * clips.TILE, 3)
+    assert np.abs(film[0].astype(int) - film[-1]).max() > 100
+    one, other = np.split(film[-1].astype(int), 2, axis=1)
+    assert np.abs(one - other).max() > 100
+
+
+def test_wide_pictures_stay_wide_and_steps_can_be_left_out() -> None:
+    film = film_of("CartPole-v1", {"left": left}, seed=1, steps=12, every=3)
+    width = 352  # 600 by 400, and a multiple of 16
+    assert film.shape == (4, clips.TILE + clips.CAPTION, width, 3)

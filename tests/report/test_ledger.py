@@ -1,0 +1,87 @@
+"""Every row has a verdict, whatever state its records are in."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlnotes.paths import Run
+from rlnotes.report import ledger
+
+Write = Callable[..., None]
+KEYS = ["id", "chapter", "notes", "bar", "recorded"]
+KEYS += ["interval", "verdict", "cost_minutes", "autopsy"]
+
+
+@pytest.fixture
+def recorded(write: Write) -> None:
+    for seed in (0, 1):
+        write("toy/task", "good", seed, 96.0, 17.0)
+        write("toy/task", "bad", seed, 10.0, 30.0)
+        write("toy/copy", "copy", seed, 110.0, 16.0)
+    write("toy/expert", "expert", 0, 99.0, 15.0)
+
+
+def test_nothing_recorded(home: Path) -> None:
+    verdicts = {entry.id: entry.verdict for entry in ledger.entries()}
+    assert verdicts == {
+        "toy/task": "not recorded yet",
+        "toy/copy": "not recorded yet",
+        "toy/later": "not built yet",
+    }
+
+
+def test_a_recorded_row(recorded: None) -> None:
+    task, copy, later = ledger.entries()
+    assert (task.verdict, copy.verdict) == ("reached", "reached")
+    assert (task.recorded, task.interval) == (96.0, (96.0, 96.0))
+    assert task.cost_minutes == 4.0
+    assert list(task.as_json()) == KEYS
+    assert copy.autopsy
+    assert later.recorded is None
+
+
+def test_bars_are_told_by_the_experiment(home: Path) -> None:
+    task, copy, later = (entry.bar for entry in ledger.entries())
+    assert task == (
+        "IQM of success ≥ 95%, worst seed's success ≥ 90%,"
+        " IQM of seconds to the finish ≤ 17.1"
+    )
+    assert copy == "IQM ≥ 1.1 × that of the expert"
+    assert later == "some day"
+
+
+def test_what_a_bar_is_set_against_must_be_recorded(write: Write) -> None:
+    for seed in (0, 1):
+        write("toy/copy", "copy", seed, 110.0, 16.0)
+    assert ledger.entries()[1].verdict == "not recorded yet"
+
+
+def test_one_damaged_record_does_not_hide_the_others(recorded: None) -> None:
+    path = Run("toy/task", "bad", 0).json
+    path.write_text(path.read_text().replace('seconds": 60.0', 'seconds": 6.0'))
+    task, copy, _ = ledger.entries()
+    assert task.verdict == "damaged record"
+    assert "bad" in (task.problem or "")
+    assert list(task.as_json()) == KEYS
+    assert copy.verdict == "reached"
+    assert "damaged record" in repr(ledger.table("Toys"))
+
+
+def test_json_has_no_nan(recorded: None, write: Write) -> None:
+    for seed in (0, 1):
+        write("toy/task", "good", seed, math.nan, math.nan, replace=True)
+    shown = [entry.as_json() for entry in ledger.entries()]
+    assert json.loads(json.dumps(shown, allow_nan=False))[0]["recorded"] is None
+    assert shown[0]["verdict"] == "not reached"
+
+
+def test_costs(recorded: None) -> None:
+    assert ledger.costs_of("toy/task", "toy/expert").rows == [
+        ("toy/task", "4", "4"),
+        ("toy/expert", "1", "1"),
+    ]
+    first = ledger.costs().rows[0]
+    assert tuple(first[:5]) == ("toy/task", "good", "2", "1.0", "2.0")

@@ -1,0 +1,50 @@
+"""Cells: what numbers look like, and what datasets hold."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlnotes.data import datasets
+from rlnotes.data.rollouts import Episode
+from rlnotes.report import tables
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(-1234.56, "−1,234.6"), (-0.01, "0.0"), (0.0, "0.0"), (7, "7.0")],
+)
+def test_numbers_have_a_true_minus_and_no_negative_zero(
+    value: float, shown: str
+) -> None:
+    assert tables.number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        (0.987, ".0%", "99%"),
+        (12_345, None, "12,345"),
+        (-1e-9, ".2f", "0.00"),
+        (math.nan, ".0f", "–"),
+        ("zero", None, "zero"),
+        (True, None, "True"),
+    ],
+)
+def test_cells_take_formats_and_have_a_dash_for_nothing(
+    value: Any, form: str | None, shown: str
+) -> None:
+    assert tables.text(value, form) == shown
+
+
+def test_the_table_of_datasets_counts_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def episode(steps: int, terminated: bool) -> Episode:
+        rows = np.zeros((steps + 1, 2))
+        rewards = np.ones(steps)
+        return Episode(0, rows, rows[:-1], rewards, terminated, not terminated)
+
+    held = [episode(600, False), episode(800, False), episode(10, True)]
+    monkeypatch.setattr(datasets, "load", lambda name: held)
+    (row,) = tables.datasets_table("some/data-v0").rows
+    assert tuple(row) == ("some/data-v0", "3", "1,410", "⟨470.0⟩", "1", "2")
