@@ -147,6 +147,9 @@ CARTPOLE_GAIL = Experiment(
         "per-state": Variant(
             "penalty 1, ended in place", {"agent.terminal": "absorbing_per_state"}
         ),
+        "unscaled": Variant(
+            "rewards as they are", {"agent.generator.reward_scale": 1.0}, seeds=10
+        ),
     },
     bars=(
         Bar(
