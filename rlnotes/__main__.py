@@ -220,8 +220,8 @@ def sweep(options: argparse.Namespace) -> int:
     runs = []
     for variant in dict.fromkeys(options.variant or experiment.variants):
         experiment.settings_for(variant, options.budget)  # raises for unknown names
-        seeds = options.seeds or experiment.seeds_for(variant)
-        runs += [Run(options.id, variant, s, options.budget) for s in range(seeds)]
+        seeds = experiment.training_seeds(variant, options.seeds)
+        runs += [Run(options.id, variant, seed, options.budget) for seed in seeds]
     made, failed = sweeping.sweep(runs, options.jobs, progress=not options.quiet)
     there = len(runs) - len(made) - len(failed)
     if options.json:

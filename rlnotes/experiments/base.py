@@ -197,7 +197,13 @@ class Variant:
     label: str
     override: Override = field(default_factory=dict)
     seeds: int | None = None  # where it needs another number than the experiment's
+    first_seed: int = 0
     replayed: bool = False  # a chapter plays every seed's policy, so all are kept
+
+
+def fresh_seeds(count: int = 5) -> Variant:
+    """The first variant again, on seeds that no setting was chosen on."""
+    return Variant("on fresh seeds", seeds=count, first_seed=100)
 
 
 S = TypeVar("S", bound=Settings)
@@ -254,6 +260,10 @@ class Experiment(Generic[S]):
 
     def seeds_for(self, variant: str) -> int:
         return self.variants[variant].seeds or self.seeds
+
+    def training_seeds(self, variant: str, count: int | None = None) -> range:
+        first = self.variants[variant].first_seed
+        return range(first, first + (count or self.seeds_for(variant)))
 
     @property
     def main_variant(self) -> str:
