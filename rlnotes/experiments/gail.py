@@ -27,7 +27,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.settings import Override
@@ -151,7 +150,6 @@ CARTPOLE_GAIL = Experiment(
         "unscaled": Variant(
             "rewards as they are", {"agent.generator.reward_scale": 1.0}, seeds=10
         ),
-        "fresh-seeds": fresh_seeds(10),
     },
     bars=(
         Bar(
@@ -185,7 +183,6 @@ ACROBOT_GAIL = Experiment(
         "log-d-zero": Variant(
             "hurry, end worth 0", ZERO | {"agent.reward": gail.log_d_reward}
         ),
-        "fresh-seeds": fresh_seeds(),
     },
     bars=(
         Bar(
@@ -269,7 +266,6 @@ OFFLINE = Experiment(
             seeds=5,
         ),
         "longer": Variant("+ three times as long", {"length": 3.0}),
-        "fresh-seeds": fresh_seeds(),
     },
     bars=(
         Bar(

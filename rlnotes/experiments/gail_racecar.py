@@ -31,7 +31,6 @@ from rlnotes.experiments.base import (
     Metrics,
     Trial,
     Variant,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.gail import DemonstratedSettings
@@ -157,7 +156,6 @@ RACECAR_PPO = Experiment(
         "no-bc": Variant("GAIL alone", NO_BC),
         "bc-alone": Variant("cloning alone", BC_ALONE),
         "notes": Variant("all of them (notes)", NOTES),
-        "fresh-seeds": fresh_seeds(),
     },
     bars=(
         Bar(

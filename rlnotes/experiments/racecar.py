@@ -28,7 +28,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.trials import OfflineSettings, offline_policy, standardised
@@ -250,7 +249,6 @@ RACECAR = Experiment(
         **ONE_REMEDY,
         **CRITIC,
         **IMITATION,
-        "fresh-seeds": fresh_seeds(),
     },
     bars=(
         Bar(

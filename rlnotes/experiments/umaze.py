@@ -24,7 +24,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
 )
 from rlnotes.experiments.trials import OfflineSettings, offline_trial
 
@@ -109,7 +108,6 @@ UMAZE = Experiment(
         "bc": Variant("BC", BC | {"relabelled": 0.0}),
         "bc-relabelled": Variant("BC, relabelled", BC),
         "2000-updates": Variant("α = 2.5, 2,000 updates", PUBLISHED | {"length": 0.1}),
-        "fresh-seeds": fresh_seeds(),
     },
     bars=(
         Bar(

@@ -21,7 +21,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.racecar import TRACK, track
@@ -97,7 +96,7 @@ BULLET_CARTPOLE = Experiment(
         "ci": Budget(60_000, evaluations=6, curve_episodes=5, final_episodes=20),
         "full": Budget(200_000, evaluations=20, curve_episodes=10, final_episodes=100),
     },
-    variants={"reinforce": Variant("REINFORCE"), "fresh-seeds": fresh_seeds()},
+    variants={"reinforce": Variant("REINFORCE")},
     bars=(Bar("REINFORCE keeps the pole up", "reinforce", "iqm", ">=", 475.0),),
     start=lambda settings, seed: online_trial(CARTPOLE, settings, seed),
 )
@@ -167,7 +166,6 @@ PLATE = Experiment(
             | NO_TIME_LIMIT
             | NO_LAYER_NORM,
         ),
-        "fresh-seeds": fresh_seeds(),
     },
     bars=(
         Bar(
@@ -284,7 +282,7 @@ CUSTOM_SB3 = Experiment(
         "ci": Budget(3_000, evaluations=3, curve_episodes=10, final_episodes=20),
         "full": Budget(8_000, evaluations=8, curve_episodes=20, final_episodes=100),
     },
-    variants={"sb3-sac": Variant("SB3's SAC"), "fresh-seeds": fresh_seeds()},
+    variants={"sb3-sac": Variant("SB3's SAC")},
     # Chance earns about −87 and the rule about −9: nine tenths of the way.
     bars=(
         Bar(
