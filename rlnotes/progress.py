@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 def bar(*arguments: Any, show: bool = True, **options: Any) -> "tqdm[Any]":
     """tqdm's bar, with its own arguments."""
-    return tqdm(*arguments, disable=not (show and _watched()), **options)
+    hidden = not (show and _watched())
+    return tqdm(*arguments, disable=hidden, **options)  # type: ignore[call-overload]
 
 
 def _watched() -> bool:

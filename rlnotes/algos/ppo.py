@@ -165,10 +165,11 @@ def _distribution(policy: Policy, outputs: Tensor) -> Distribution:
 
 
 def draw(policy: Policy, outputs: Tensor) -> Tensor:
-    """What the `sample` of the same distribution draws, in a third of the time.
+    """What the `sample` of the same distribution draws, without making it first, which
+    takes longer than to draw.
 
     To divide by exponential noise and take the largest is how `torch.multinomial` draws
-    one of several, after looking whether they are probabilities.
+    one of several, once it has looked whether they are probabilities.
     """
     if policy.head == "argmax":
         probs = torch.softmax(outputs, dim=-1)

@@ -21,11 +21,11 @@ import numpy as np
 from gymnasium import spaces
 from h5py import h5d, h5g, h5s
 from minari.data_collector import EpisodeBuffer
-from tqdm import tqdm
 
 from rlnotes.data.catalogue import remake
 from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.errors import UserError
+from rlnotes.progress import bar
 
 LARGE = 5_000  # episodes: reading them takes long enough for a progress bar
 CHECKSUM = "rlnotes-checksum.json"
@@ -149,10 +149,8 @@ def _episodes(
     """
     count = dataset.total_episodes if limit is None else limit
     count = min(count, dataset.total_episodes)
-    hidden = count < LARGE or None  # None: no bar where there is no terminal
-    numbers = tqdm(
-        range(count), f"reading {dataset.id}", unit="episode", disable=hidden
-    )
+    about = f"reading {dataset.id}"
+    numbers = bar(range(count), about, unit="episode", show=count >= LARGE)
     with h5py.File(dataset.storage.data_path / "main_data.hdf5", "r") as file:
         return [_episode(file, number, dataset, read) for number in numbers]
 

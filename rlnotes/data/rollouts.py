@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
-from tqdm import tqdm
+
+from rlnotes.progress import bar
 
 BatchPolicy = Callable[[np.ndarray], np.ndarray]
 
@@ -60,14 +61,12 @@ class Stage:
         progress bar.
         """
         episodes: list[Episode] = []
-        hidden = progress is None or None  # None: no bar where there is no terminal
-        with tqdm(
-            desc=progress, total=len(seeds), unit="episode", disable=hidden
-        ) as bar:
+        counted = {"total": len(seeds), "unit": "episode"}
+        with bar(desc=progress, show=progress is not None, **counted) as shown:
             for first in range(0, len(seeds), self._at_once):
                 group = seeds[first : first + self._at_once]
                 episodes += play_together(self._worlds(len(group)), policy, group)
-                bar.update(len(group))
+                shown.update(len(group))
         return episodes
 
     def _worlds(self, count: int) -> list[gym.Env[Any, Any]]:

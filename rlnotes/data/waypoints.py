@@ -15,12 +15,12 @@ from functools import cache
 from math import dist
 
 import numpy as np
-from tqdm import tqdm
 
 from rlnotes.data import datasets
 from rlnotes.data.catalogue import UMAZE, UMAZE_PUBLISHED
 from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.envs.maze import CELLS, Cell, UMazeEnv, cell_at, centre
+from rlnotes.progress import bar
 
 STEPS, SEED = 1_000_000, 123
 
@@ -124,8 +124,8 @@ def collect(
     rows: list[np.ndarray] = [obs]
     actions: list[np.ndarray] = []
     rewards: list[float] = []
-    hidden = progress is None or None  # None: no bar where there is no terminal
-    for step in tqdm(range(1, steps + 1), progress, unit="step", disable=hidden):
+    numbers = range(1, steps + 1)
+    for step in bar(numbers, progress, unit="step", show=progress is not None):
         (action,) = player(obs[None])
         obs, reward, _, _, info = env.step(action)
         rows.append(obs)

@@ -4,7 +4,9 @@ Each check raises where it fails, and closes the worlds that it made.
 """
 
 import warnings
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -59,6 +61,16 @@ def vectorised(env_id: str, seed: int, how: str) -> None:
             start, step = single.reset(seed=seeds[row]), single.step(actions[row])
             assert np.array_equal(first[row], start[0]), "another start"
             assert np.array_equal(second[row], step[0]), "another step"
+
+
+# All of them, given a world and a seed.
+CHECKS: dict[str, Callable[[str, int], None]] = {
+    "interface": lambda env_id, seed: interface(env_id),
+    "repeatable": repeatable,
+    "picture": picture,
+    "vector, sync": partial(vectorised, how="sync"),
+    "vector, async": partial(vectorised, how="async"),
+}
 
 
 def play(env: gym.Env[Any, Any], seed: int, steps: int = 60) -> np.ndarray:

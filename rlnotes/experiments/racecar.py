@@ -47,6 +47,7 @@ class Track(World):
     env_id: str = "rlnotes/RaceCar-v0"
     options: Any = field(default_factory=lambda: {"start_noise": 1.0})
     success: Callable[[Episode], bool] | None = arrived
+    at_once: int = 10
 
     def scores(self, episodes: Sequence[Episode]) -> Metrics:
         seconds = [len(e.rewards) / 20 for e in episodes if arrived(e)]

@@ -130,7 +130,7 @@ def differences(recorded: Any, today: Any, prefix: str = "") -> list[str]:
     found = [f"{prefix}{name}" for name in recorded if name not in now]
     if "learner" in now and recorded.get("learner") != now["learner"]:
         found.append(f"{prefix}learner")
-    for field in fields(today):  # type: ignore[arg-type]
+    for field in fields(today):
         value = getattr(today, field.name)
         if field.name in recorded:
             inner = differences(recorded[field.name], value, f"{prefix}{field.name}.")

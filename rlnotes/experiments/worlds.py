@@ -1,7 +1,7 @@
 """Chapter "PyBullet worlds": drivers on the track, a cart and pole, a ball on a plate,
 a world of one's own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +85,7 @@ DEMONSTRATIONS = Experiment(
 
 # --- REINFORCE on the cart and pole
 
-CARTPOLE = World("rlnotes/BulletCartPole-v0")
+CARTPOLE = World("rlnotes/BulletCartPole-v0", at_once=10)
 
 BULLET_CARTPOLE = Experiment(
     id="bullet/cartpole",
@@ -119,7 +119,7 @@ def held(episode: Episode) -> bool:
 
 def plate(settings: PlateSettings) -> World:
     options = {"joint_velocities": settings.joint_velocities}
-    return World("rlnotes/BalancingPlate-v0", options, success=held)
+    return World("rlnotes/BalancingPlate-v0", options, success=held, at_once=10)
 
 
 def start_plate(settings: PlateSettings, seed: int) -> Trial:
@@ -192,12 +192,14 @@ PLATE = Experiment(
 
 # --- a world of one's own
 
-PUCK = World("rlnotes/Puck-v0")
+PUCK = World("rlnotes/Puck-v0", at_once=10)
 
 
-def pull_and_brake(obs: np.ndarray) -> np.ndarray:
+def pull_and_brake(
+    obs: np.ndarray, spring: float = 6.0, damper: float = 2.5
+) -> np.ndarray:
     """A spring to the target and a damper: what one writes before learning anything."""
-    return np.clip(6 * (obs[:, 4:] - obs[:, :2]) - 2.5 * obs[:, 2:4], -1, 1)
+    return np.clip(spring * (obs[:, 4:] - obs[:, :2]) - damper * obs[:, 2:4], -1, 1)
 
 
 def play_by_rule(settings: Settings, starts: Sequence[int]) -> list[Episode]:
@@ -207,17 +209,11 @@ def play_by_rule(settings: Settings, starts: Sequence[int]) -> list[Episode]:
 def start_checks(settings: Settings, seed: int) -> Trial:
     """Each step is one check that held; one that does not ends the run with its
     error."""
-    to_hold: list[Callable[[], None]] = [
-        lambda: checks.interface(PUCK.env_id),
-        lambda: checks.repeatable(PUCK.env_id, seed),
-        lambda: checks.picture(PUCK.env_id, seed),
-        lambda: checks.vectorised(PUCK.env_id, seed, "sync"),
-        lambda: checks.vectorised(PUCK.env_id, seed, "async"),
-    ]
+    to_hold = checks.CHECKS.values()
 
     def stream() -> Iterator[tuple[int, Metrics]]:
         for step, check in enumerate(to_hold, start=1):
-            check()
+            check(PUCK.env_id, seed)
             yield step, {"checks_held": step}
         starts = reset_seeds("evaluate", seed, settings.budget.final_episodes)
         final = PUCK.scores(play_by_rule(settings, starts))["return"]

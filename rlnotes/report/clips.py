@@ -1,7 +1,10 @@
-"""Short films of policies at work, made by playing them."""
+"""Pictures of worlds, and short films of policies at work, made by playing them."""
 
+import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +12,30 @@ import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 from IPython.display import Video
+from matplotlib.axes import Axes
 from PIL import Image, ImageDraw, ImageFont
 
 from rlnotes.data.rollouts import BatchPolicy
+from rlnotes.report import figures
 
 TILE = 240  # height; the width follows the camera's
 CAPTION = 48  # with the tile a multiple of 16, as the codec wants it
+NO_DEVICES = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
 
 # A policy with what makes its world, which need not be the same for all in a film.
 Player = tuple[Callable[..., gym.Env[Any, Any]], BatchPolicy]
+
+
+def pictures(env_ids: Sequence[str], seed: int = 1) -> list[Axes]:
+    """What the camera of each world sees at the start."""
+    columns = np.atleast_1d(figures.axes(len(env_ids), width=9, height=2.2))
+    for ax, env_id in zip(columns, env_ids, strict=True):
+        with _filmed(partial(gym.make, env_id)) as env:
+            env.reset(seed=seed)
+            ax.imshow(env.render())
+        ax.set_title(env_id.rpartition("/")[2], fontsize="medium")
+        ax.axis("off")
+    return list(columns)
 
 
 def side_by_side(
@@ -32,8 +50,10 @@ def side_by_side(
 
     `every` shows only each so many-th step, for simulations quicker than the eye.
     """
-    films = [_film(label, *player, seed, steps) for label, player in players.items()]
-    together = list(zip(*films, strict=True))[::every]
+    films = [
+        _film(label, *player, seed, steps, every) for label, player in players.items()
+    ]
+    together = zip(*films, strict=True)
     return video([np.concatenate(tiles, axis=1) for tiles in together], fps)
 
 
@@ -57,25 +77,41 @@ def _film(
     policy: BatchPolicy,
     seed: int,
     steps: int,
+    every: int,
 ) -> list[np.ndarray]:
-    """`steps` frames; after the end of the episode its last picture stands still."""
-    env = make_env(render_mode="rgb_array")
-    try:
+    """Frames of each `every`-th step; only these are drawn, which is what takes time.
+    After the end of the episode its last picture stands still."""
+    with _filmed(make_env) as env:
         obs, _ = env.reset(seed=seed)
-        total, done = 0.0, False
-        frame = _tile(env.render(), label, total)
+        total, done, drawn = 0.0, False, False
         frames: list[np.ndarray] = []
-        for _ in range(steps):
-            frames.append(frame)
+        for step in range(steps):
+            if step % every == 0:
+                same = frames[-1] if drawn else _tile(env.render(), label, total)
+                frames.append(same)
+                drawn = True
             if not done:
                 action = policy(obs[None])[0]
                 obs, reward, terminated, truncated, _ = env.step(action)
                 total += float(reward)
-                done = terminated or truncated
-                frame = _tile(env.render(), label, total)
-    finally:
-        env.close()
+                done, drawn = terminated or truncated, False
     return frames
+
+
+@contextmanager
+def _filmed(make_env: Callable[..., gym.Env[Any, Any]]) -> Iterator[gym.Env[Any, Any]]:
+    """A world that is drawn into memory. pygame would look for a window and a sound
+    card all the same, and complain where there are none."""
+    before = {name: os.environ.get(name) for name in NO_DEVICES}
+    os.environ.update(NO_DEVICES)
+    try:
+        with closing(make_env(render_mode="rgb_array")) as env:
+            yield env
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _tile(frame: Any, label: str, total: float) -> np.ndarray:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from rlnotes.experiments import registry
 from rlnotes.report import addresses, figures, metrics, tables
 from rlnotes.report.claims import Claim, Sense
+from rlnotes.report.results import unit_of_steps
 from rlnotes.report.tables import Table
 from rlnotes.runs.run import Live
 
@@ -19,7 +20,7 @@ def live_curves(
     lives: Mapping[str, Live],
     metric: str = "return",
     ax: Axes | None = None,
-    xlabel: str = "steps in the world",
+    xlabel: str | None = None,
     title: str = "one seed, trained just now",
 ) -> Axes:
     """One line per label."""
@@ -27,7 +28,8 @@ def live_curves(
     for (label, live), colour in zip(lives.items(), figures.PALETTE, strict=False):
         points = zip(*live.record.curve(metric), strict=True)
         ax.plot(*points, label=label, color=colour, marker="o")
-    figures.count_steps(ax, xlabel)
+    first = next(iter(lives.values())).record.run.id
+    figures.count_steps(ax, xlabel or unit_of_steps(registry.find(first)))
     ax.set(ylabel=metrics.find(metric).axis, title=title)
     figures.legend(ax)
     return ax

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from rlnotes.algos.policy import Policy
 from rlnotes.data.rollouts import BatchPolicy, Episode
 from rlnotes.experiments import registry
-from rlnotes.experiments.base import World
+from rlnotes.experiments.base import Experiment, World
 from rlnotes.experiments.gail import NoWorldSettings
 from rlnotes.experiments.trials import OfflineSettings
 from rlnotes.paths import Run
@@ -136,9 +136,7 @@ class Results:
             colour = _chosen(colours, variant, in_turn)
             figures.curve(ax, seeds, self._label(variant, labels), colour, **line)
         self._mark(ax.axhline, reference)
-        offline = isinstance(self.experiment.settings, WITHOUT_WORLD)
-        unit = "updates" if offline else "steps in the world"
-        figures.count_steps(ax, xlabel or unit)
+        figures.count_steps(ax, xlabel or unit_of_steps(self.experiment))
         ax.set_ylabel(metrics.find(metric).axis if ylabel is None else ylabel)
         ax.set_title(title or "")
         figures.legend(ax, legend)
@@ -335,6 +333,12 @@ class Results:
     def fires_on_none(self, sentence: str, variant: str, diagnosis: Fires) -> Claim:
         found = self.records(variant)
         return Claim(sentence, diagnosis.count(found), "<=", 0, len(found))
+
+
+def unit_of_steps(experiment: Experiment[Any]) -> str:
+    """What the steps of a run are."""
+    offline = isinstance(experiment.settings, WITHOUT_WORLD)
+    return "updates" if offline else "steps in the world"
 
 
 def _chosen(choice: Choice, name: str, otherwise: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlnotes.data import datasets
+from rlnotes.envs.checks import CHECKS
 
 STYLE = (
     "<style>"
@@ -60,6 +61,15 @@ def varies(value: Any, form: str | None = None) -> str:
     """A value measured in this very notebook run. It differs between CPUs, so it stands
     between ⟨ ⟩, which the sanitiser of the notebook tests masks."""
     return f"⟨{text(value, form)}⟩"
+
+
+def checks_table(env_ids: Sequence[str], seed: int) -> Table:
+    """What new worlds must pass, tried now: a check that fails raises."""
+    for env_id in env_ids:
+        for check in CHECKS.values():
+            check(env_id, seed)
+    held = ["holds"] * len(CHECKS)
+    return Table(("world", *CHECKS), [(env_id, *held) for env_id in env_ids])
 
 
 def datasets_table(*ids: str) -> Table:

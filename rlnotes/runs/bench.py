@@ -147,7 +147,7 @@ def _filled_replays() -> tuple[Transitions, DequeReplay, int]:
 def _agent() -> td3_bc.Agent:
     one = np.ones(ACTION_DIM)
     config = td3_bc.Config()
-    policy = Policy(-one, one, np.zeros(OBS_DIM), np.ones(OBS_DIM), config.hidden)
+    policy = Policy((OBS_DIM,), -one, one, config.hidden)
     return td3_bc.Agent(policy, config)
 
 

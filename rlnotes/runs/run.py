@@ -148,9 +148,9 @@ def _tensorboard(logdir: Path | None, name: str) -> Any:
         return nullcontext()
     from torch.utils.tensorboard import SummaryWriter  # slow to import, rarely wanted
 
-    return SummaryWriter(
-        str(logdir / name.replace(" seed ", "/seed-").replace(" ", "/"))
-    )
+    folder = logdir / name.replace(" seed ", "/seed-").replace(" ", "/")
+    with store.writing(folder):
+        return SummaryWriter(str(folder))
 
 
 def provenance(run: Run) -> dict[str, Any]:

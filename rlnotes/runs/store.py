@@ -414,7 +414,7 @@ def _csv_text(rows: dict[int, Any]) -> str:
     writer.writerow(HEADINGS)
     for seed, found in rows.items():
         writer.writerows(
-            (seed, step, name, repr(x))  # NumPy's repr names its type
+            (seed, step, name, repr(float(x)))  # NumPy's repr names its type
             for step, name, x in found
         )
     return text.getvalue()

@@ -26,12 +26,13 @@ def test_loss_is_the_mean_squared_distance_to_the_data() -> None:
 
 
 def test_the_error_is_measured_in_the_environments_units() -> None:
-    """Torques of ±2: an error of 0.5 in [−1, 1] is 1 in the environment, and counts four
-    times."""
+    """Torques of ±2: an error of 0.5 in [−1, 1] is 1 in the environment, and counts
+    four times."""
     half, zero = torch.tensor([[0.5]]), torch.tensor([[0.0]])
     assert bc.bc_error(policy_to(2.0), half, zero).item() == pytest.approx(1.0)
 
 
+@pytest.mark.slow(seconds=2)
 def test_clones_a_linear_demonstrator_in_the_environments_own_units() -> None:
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
@@ -54,8 +55,9 @@ def test_clones_discrete_actions() -> None:
     for place in np.linspace(-1, 1, 400, dtype=np.float32):
         obs = np.array([place])
         data.add(obs, np.array([float(place > 0)]), 0.0, obs, False)
-    space, choices = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2)
-    policy = Policy.for_spaces(space, choices, (16,))
+    policy = Policy.for_spaces(
+        gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2), (16,)
+    )
     agent = bc.Agent(policy, bc.Config(learning_rate=1e-2, hidden=(16,)))
     for _ in bc.train(agent, data, 300):
         pass

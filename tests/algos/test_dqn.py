@@ -27,8 +27,8 @@ class Table(nn.Module):
 
 
 class Corridor(gym.Env[np.ndarray, int]):
-    """Cells 0 to 3, start in 0, action 1 goes right, action 0 stays; arriving in 3 pays 1
-    and ends. Observations can be far from 0 and wide."""
+    """Cells 0 to 3, start in 0, action 1 goes right, action 0 stays; arriving in 3 pays
+    1 and ends. Observations can be far from 0 and wide."""
 
     observation_space: gym.spaces.Box = gym.spaces.Box(-1e3, 1e3, (4,), np.float32)
     action_space: gym.spaces.Discrete = gym.spaces.Discrete(2)
@@ -95,13 +95,9 @@ def trained(
 ) -> dqn.Agent:
     torch.manual_seed(0)
     env = env or Corridor()
-    scale = (
-        {}
-        if eye
-        else {"obs_mean": np.full(4, env.mean), "obs_std": np.full(4, env.std)}
-    )
+    mean, std = (None if eye else np.full(4, x) for x in (env.mean, env.std))
     spaces = env.observation_space, env.action_space
-    policy = Policy.for_spaces(*spaces, hidden=(32,), eye=eye, **scale)
+    policy = Policy.for_spaces(*spaces, (32,), "argmax", mean, std, eye=eye)
     config = dqn.Config(
         gamma=0.5,
         learning_starts=100,
@@ -155,6 +151,7 @@ def test_the_target_network_sees_encoded_observations() -> None:
     assert seen[0].unique().tolist() == [0, 1]
 
 
+@pytest.mark.slow(seconds=3)
 def test_learns_from_pictures_which_are_stored_as_bytes() -> None:
     agent = trained(Pictures(), Eye(filters=((4, 4, 2),), units=16))
     memory = agent.memory.all()

@@ -1,4 +1,5 @@
-"""GAIL: rewards by hand, a discriminator that tells apart what differs, and a learner that copies."""
+"""GAIL: rewards by hand, a discriminator that tells apart what differs, and a learner
+that copies."""
 
 import math
 import warnings
@@ -8,17 +9,21 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers.utils import RunningMeanStd
 from torch import nn
 
 from rlnotes.algos import gail, ppo
 from rlnotes.algos.gail import Agent, Config
+from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
 from rlnotes.data.rollouts import Episode, rollout
+from rlnotes.envs.vector import make_vec_env
+from rlnotes.errors import UserError
 
 
 class Walk(gym.Env[np.ndarray, Any]):
-    """Left or right on a line, `length` steps long; the task pays nothing."""
+    """Left or right on a line, `length` steps long; the task rewards nothing."""
 
     observation_space = gym.spaces.Box(-20, 20, (1,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -26,44 +31,61 @@ class Walk(gym.Env[np.ndarray, Any]):
     def __init__(self, length: int, ends: bool) -> None:
         self._length, self._ends = length, ends
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         self._place, self._steps = 0, 0
         return np.zeros(1, np.float32), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self._place += 2 * int(action) - 1
         self._steps += 1
-        over = self._steps == self._length
-        return np.full(1, self._place, np.float32), 0.0, over and self._ends, over and not self._ends, {}
+        done = self._steps == self._length
+        obs = np.full(1, self._place, np.float32)
+        return obs, 0.0, done and self._ends, done and not self._ends, {}
 
 
 def envs(ends: bool = False) -> SyncVectorEnv:
-    return SyncVectorEnv([lambda: Walk(8, ends)] * 4, autoreset_mode=AutoresetMode.SAME_STEP)
+    return make_vec_env(lambda: Walk(8, ends), 4)
+
+
+def generator(**settings: Any) -> ppo.Config:
+    common: dict[str, Any] = {
+        "num_steps": 16,
+        "batch_size": 64,
+        "learning_rate": 3e-3,
+        "hidden": (16,),
+    }
+    gamma = settings.pop("gamma", 0.5)
+    return ppo.Config(**common, gamma=gamma, reward_scale=1 - gamma, **settings)
 
 
 def agent(**config: Any) -> Agent:
     torch.manual_seed(0)
-    policy = Policy.for_spaces(Walk.observation_space, Walk.action_space, (16,))
-    learner = ppo.Config(discount=0.5, length=16, batch_size=64, learning_rate=3e-3, hidden=(16,))
-    return Agent(policy, Config(**{"hidden": (16,), "learning_rate": 3e-3, "learner": learner, **config}))
+    small = {"disc_hidden": (16,), "disc_learning_rate": 3e-3, "generator": generator()}
+    settings = Config(**{**small, **config})
+    spaces = Walk.observation_space, Walk.action_space
+    return Agent(ppo.new_policy(*spaces, settings.generator), settings)
 
 
 def episode(places: list[int], actions: list[int], terminated: bool) -> Episode:
     observations = np.array(places, np.float32)[:, None]
-    return Episode(0, observations, np.array(actions), np.zeros(len(actions)), terminated, not terminated)
+    rewards = np.zeros(len(actions))
+    ends = {"terminated": terminated, "truncated": not terminated}
+    return Episode(0, observations, np.array(actions), rewards, **ends)
 
 
 TO_THE_LEFT = [episode([-step for step in range(9)], [0] * 8, terminated=False)]
 
 
+# --- rewards and losses by hand
+
+
 @pytest.mark.parametrize("certainty", [0.1, 0.5, 0.9])
 def test_the_three_rewards(certainty: float) -> None:
     logit = torch.tensor(math.log(certainty / (1 - certainty)))
-    assert gail.REWARDS["survive"](logit).item() == pytest.approx(-math.log(1 - certainty))
-    assert gail.REWARDS["hurry"](logit).item() == pytest.approx(math.log(certainty))
-    assert gail.REWARDS["either"](logit).item() == pytest.approx(
-        math.log(certainty) - math.log(1 - certainty), abs=1e-6
-    )
+    log_d, log_not_d = math.log(certainty), math.log(1 - certainty)
+    expected = {"gail": -log_not_d, "log_d": log_d, "airl": log_d - log_not_d}
+    rewards = {name: reward(logit).item() for name, reward in gail.REWARDS.items()}
+    assert rewards == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_loss_of_a_discriminator_that_knows_nothing() -> None:
@@ -76,27 +98,144 @@ def test_the_loss_of_a_discriminator_that_knows_nothing() -> None:
 
 
 def test_the_gradient_penalty_of_a_slope_that_is_known() -> None:
-    """A linear discriminator has one slope everywhere: here of length 3, so that the penalty is (3 − 1)²."""
+    """A linear discriminator has one slope everywhere: here of length 3, so that the
+    penalty is (3 − 1)²."""
     discriminator = agent().discriminator
-    discriminator.net = nn.Sequential(linear := nn.Linear(2, 1))
-    discriminator.seen.mean, discriminator.seen.var = np.zeros(2), np.full(2, (1 - 1e-3) ** 2)
+    discriminator.net = nn.Sequential(linear := nn.Linear(4, 1))
+    discriminator.input_var.fill_((1 - 1e-3) ** 2)
     with torch.no_grad():
-        linear.weight.copy_(torch.tensor([[3.0, 0.0]]))
-    penalty = gail.gradient_penalty(discriminator, torch.ones(4, 2), torch.zeros(4, 2), torch.rand(4, 1))
+        linear.weight.copy_(torch.tensor([[3.0, 0.0, 0.0, 0.0]]))
+    sides = torch.ones(5, 4), torch.zeros(5, 4)
+    penalty = gail.gradient_penalty(discriminator, *sides, torch.rand(5, 1))
     assert penalty.item() == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize("spectral", [False, True])
-def test_it_tells_apart_what_differs_and_not_what_is_the_same(spectral: bool) -> None:
-    slope = {"spectral": True, "gradient_penalty": 0.0} if spectral else {}
-    learner = agent(epochs=200, **slope)
-    left, right = (gail.Shown(torch.randn(500, 4) + shift, torch.ones(500)) for shift in (-2, 2))
-    assert gail.update_discriminator(learner, left, right)["told_apart"] > 0.95
-    same = agent(epochs=5, **slope)
-    assert gail.update_discriminator(same, left, left)["told_apart"] < 0.7
+def test_its_inputs_are_standardised_by_all_that_was_shown() -> None:
+    """To the last bit as Gymnasium counts; and its state is saved with its weights."""
+    discriminator, theirs = agent().discriminator, RunningMeanStd(shape=(4,))
+    for size in (7, 300):
+        rows = 5 + 3 * torch.randn(size, 4)
+        discriminator.update_scale(rows)
+        theirs.update(rows.numpy())
+    assert (discriminator.input_mean.numpy() == theirs.mean).all()
+    assert (discriminator.input_var.numpy() == theirs.var).all()
+    assert discriminator.input_count.item() == theirs.count
+    assert {"input_mean", "input_var", "input_count"} < {*discriminator.state_dict()}
 
 
-@pytest.mark.parametrize("reward", ["survive", "hurry", "either"])
+@pytest.mark.parametrize("spectral_norm", [False, True])
+def test_it_tells_apart_what_differs_and_not_what_is_the_same(
+    spectral_norm: bool,
+) -> None:
+    slope = {"spectral_norm": True, "gradient_penalty": 0.0} if spectral_norm else {}
+    left, right = (
+        gail.DiscriminatorSamples(torch.randn(500, 4) + shift, torch.ones(500))
+        for shift in (-2, 2)
+    )
+    learner = agent(disc_epochs=200, **slope)
+    assert gail.update_discriminator(learner, left, right)["disc_accuracy"] > 0.95
+    same = agent(disc_epochs=5, **slope)
+    assert gail.update_discriminator(same, left, left)["disc_accuracy"] < 0.7
+
+
+# --- what an end is
+
+
+def test_an_end_is_shown_as_an_absorbing_state_that_counts_for_ever() -> None:
+    """With γ = 0.5 a state that lasts counts as much as two steps. A limit of time is
+    not an end."""
+    ended = episode([0, 1, 2], [1, 1], terminated=True)
+    cut_off = episode([0, -1], [0], terminated=False)
+    shown = gail.expert_samples(agent(), [ended, cut_off])
+    # place, one-hot action, flag
+    going_on = [[0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 0]]
+    assert shown.features.tolist() == [*going_on, [2, 0, 0, 1]]
+    assert shown.weight.tolist() == [1, 1, 1, 2]
+    one_for_all = gail.expert_samples(agent(terminal="absorbing"), [ended])
+    assert one_for_all.features[-1].tolist() == [0, 0, 0, 1]
+    assert len(gail.expert_samples(agent(terminal="zero"), [ended]).features) == 2
+
+
+def test_rows_are_drawn_as_often_as_they_count() -> None:
+    rows, weight = torch.tensor([[0.0], [1.0]]), torch.tensor([1.0, 3.0])
+    drawn = gail.DiscriminatorSamples(rows, weight).draw(20_000)
+    assert drawn.mean().item() == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.parametrize(("scale", "times"), [(0.5, 1), (1.0, 2)])
+def test_an_end_is_worth_what_its_absorbing_state_earns_for_ever(
+    scale: float, times: int
+) -> None:
+    """γ is 1/2: for ever is twice as much as one step."""
+    settings = ppo.Config(gamma=0.5, reward_scale=scale)
+    nothing, somewhere = (
+        agent(terminal=terminal, generator=settings)
+        for terminal in ("zero", "absorbing_per_state")
+    )
+    played = ppo.Collector(agent().policy, envs(ends=True), 0).rollout(8)
+    last = played.terminated.bool()
+    assert (gail.relabel_rewards(nothing, played)[1] == 0).all()
+    terminal_value = gail.relabel_rewards(somewhere, played)[1][last]
+    with torch.no_grad():
+        state = gail.terminal_features(somewhere, played.next_obs[last])
+        assert torch.equal(terminal_value, times * somewhere.discriminator(state))
+
+
+def test_where_values_are_means_an_end_is_worth_exactly_its_reward() -> None:
+    settings = ppo.Config(gamma=0.99, reward_scale=0.01)
+    assert Config(generator=settings).absorbing_scale == 1.0
+
+
+def test_what_lasts_for_ever_needs_a_gamma_below_1() -> None:
+    endless = ppo.Config(gamma=1.0)
+    for terminal in ("absorbing", "absorbing_per_state"):
+        with pytest.raises(UserError, match="gamma below 1, or terminal='zero'"):
+            Config(terminal=terminal, generator=endless)
+    learner = agent(terminal="zero", generator=generator(gamma=1.0))
+    assert gail.expert_samples(learner, TO_THE_LEFT).weight.isfinite().all()
+
+
+def test_an_early_end_that_is_worth_nothing_is_warned_about_once_unless_meant() -> None:
+    def train(terminal: Any, steps: int = 100, warn: bool = True) -> None:
+        learner, worlds = agent(terminal=terminal), envs(ends=True)
+        list(gail.train(learner, worlds, TO_THE_LEFT, steps, seed=0, warn=warn))
+
+    with pytest.warns(UserWarning, match="Who pays for the end") as caught:
+        train("zero", steps=200)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train("zero", warn=False)
+        train("absorbing")
+
+
+# --- agents
+
+
+def test_an_agent_leaves_the_policy_as_it_is_given() -> None:
+    """Else a DQN that learns from the discriminator's rewards would be rescaled."""
+    policy = Policy.for_spaces(Walk.observation_space, Walk.action_space, (16,))
+    before = [parameter.clone() for parameter in policy.parameters()]
+    Agent(policy, Config())
+    pairs = zip(before, policy.parameters(), strict=True)
+    assert all(torch.equal(old, new) for old, new in pairs)
+
+
+def test_what_it_cannot_train_is_refused() -> None:
+    push = gym.spaces.Box(-1, 1, (1,), np.float32)
+    with pytest.raises(UserError, match="head='gaussian'"):
+        Agent(Policy.for_spaces(Walk.observation_space, push, (16,), "tanh"), Config())
+    pictures = gym.spaces.Box(0, 255, (1, 84, 84), np.uint8)
+    seeing = Policy.for_spaces(pictures, push, (16,), "gaussian", eye=Eye())
+    with pytest.raises(UserError, match="observations are vectors"):
+        Agent(seeing, Config())
+
+
+# --- learning
+
+
+@pytest.mark.slow(seconds=2)
+@pytest.mark.parametrize("reward", list(gail.REWARDS))
 def test_where_no_episode_ends_early_every_reward_teaches_to_copy(reward: str) -> None:
     learner = agent(reward=gail.REWARDS[reward])
     with warnings.catch_warnings():
@@ -106,45 +245,9 @@ def test_where_no_episode_ends_early_every_reward_teaches_to_copy(reward: str) -
     assert (learner.policy.act(TO_THE_LEFT[0].observations) == 0).all()
 
 
-def test_an_episode_that_ends_early_unpaid_is_warned_about_once_unless_meant() -> None:
-    with pytest.warns(UserWarning, match="Who pays for the end") as caught:
-        list(gail.train(agent(after_end="nothing"), envs(ends=True), TO_THE_LEFT, steps=200, seed=0))
-    assert len(caught) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        list(gail.train(agent(after_end="nothing"), envs(ends=True), TO_THE_LEFT, steps=100, seed=0, warn=False))
-        list(gail.train(agent(), envs(ends=True), TO_THE_LEFT, steps=100, seed=0))
-
-
-def test_an_end_is_shown_as_an_absorbing_state_that_counts_for_ever() -> None:
-    """With γ = 0.5 a state that lasts counts as much as two steps. A limit of time is not an end."""
-    ended, cut_off = episode([0, 1, 2], [1, 1], terminated=True), episode([0, -1], [0], terminated=False)
-    shown = gail.shown_by_expert(agent(), [ended, cut_off])
-    going_on = [[0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 0]]  # place, one-hot action, flag
-    assert shown.features.tolist() == [*going_on, [2, 0, 0, 1]]
-    assert shown.weight.tolist() == [1, 1, 1, 2]
-    assert gail.shown_by_expert(agent(after_end="nowhere"), [ended]).features[-1].tolist() == [0, 0, 0, 1]
-    assert len(gail.shown_by_expert(agent(after_end="nothing"), [ended]).features) == 2
-
-
-def test_rows_are_drawn_as_often_as_they_count() -> None:
-    drawn = gail.Shown(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0, 3.0])).draw(20_000)
-    assert drawn.mean().item() == pytest.approx(0.75, abs=0.02)
-
-
-def test_an_end_is_worth_what_its_absorbing_state_is_paid() -> None:
-    rollout = ppo.Player(agent().policy, envs(ends=True), 0).rollout(8)
-    last = rollout.terminated.bool()
-    nothing, somewhere = agent(after_end="nothing"), agent()
-    assert (gail.paid(nothing, rollout)[1] == 0).all()
-    worth = gail.paid(somewhere, rollout)[1][last]
-    with torch.no_grad():
-        state = gail.ended_features(somewhere, rollout.next_obs[last])
-        assert torch.equal(worth, somewhere.discriminator(state))
-
-
 class Door(Walk):
-    """The second choice leaves at once; the demonstrations wait for three steps first."""
+    """The second action leaves at once; the demonstrations wait for three steps
+    first."""
 
     def __init__(self) -> None:
         super().__init__(length=30, ends=False)
@@ -154,79 +257,92 @@ class Door(Walk):
         return obs, reward, bool(action), truncated, info
 
 
-@pytest.mark.parametrize(
-    ("reward", "after_end", "steps_inside"),
-    [("either", "in place", 4), ("survive", "nothing", 30), ("hurry", "nothing", 1)],
-)
-def test_only_with_a_paid_end_does_it_leave_when_the_demonstrator_does(
-    reward: str, after_end: Any, steps_inside: int
-) -> None:
-    shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
-    patient = ppo.Config(discount=0.9, length=16, batch_size=64, learning_rate=3e-3, hidden=(16,))
-    pay = {"reward": gail.REWARDS[reward], "after_end": after_end}
-    learner = agent(**pay, gradient_penalty=1.0, hidden=(16, 16), learner=patient)
-    worlds = SyncVectorEnv([Door] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
-    for _ in gail.train(learner, worlds, shown, steps=16_000, seed=0, warn=False):
+WAITING = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
+
+
+def steps_inside(**settings: Any) -> int:
+    """How long a policy stays that was trained at the door."""
+    common = {"gradient_penalty": 1.0, "disc_hidden": (16, 16)}
+    learner = agent(**common, generator=generator(gamma=0.9), **settings)
+    worlds = make_vec_env(Door, 8)
+    for _ in gail.train(learner, worlds, WAITING, steps=16_000, seed=0, warn=False):
         pass
     (played,) = rollout(Door, learner.policy.act, [0])
-    assert len(played.rewards) == steps_inside
+    return len(played.rewards)
 
 
-def test_the_task_pays_nothing_and_the_discriminator_everything() -> None:
-    learner = agent(reward=gail.REWARDS["survive"])
-    rollout = ppo.Player(learner.policy, envs(), 0).rollout(8)
-    assert (rollout.reward == 0).all()
-    assert (gail.paid(learner, rollout)[0].reward > 0).all()
+@pytest.mark.slow(seconds=6)
+@pytest.mark.parametrize(
+    ("reward", "terminal", "expected"),
+    [
+        ("airl", "absorbing_per_state", 4),
+        ("gail", "zero", 30),
+        ("log_d", "zero", 1),
+    ],
+)
+def test_only_if_an_end_counts_does_it_leave_when_the_demonstrator_does(
+    reward: str, terminal: Any, expected: int
+) -> None:
+    assert steps_inside(reward=gail.REWARDS[reward], terminal=terminal) == expected
 
 
-def test_a_world_that_is_paid_for_by_the_discriminator() -> None:
-    """Each step pays 1 − γ of what D says of it, and an end for all that follows it: γ times its state. γ is 1/2."""
-    learner = agent(epochs=0)
-    shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
-    world = gail.Paid(Door(), learner, shown)
+@pytest.mark.slow(seconds=6)
+def test_a_reward_for_leaving_does_not_move_who_mostly_clones() -> None:
+    """`log_d` teaches to leave at once; the clone stays as long as was shown."""
+    fault: dict[str, Any] = {"reward": gail.log_d_reward, "terminal": "zero"}
+    assert steps_inside(**fault, bc_weight=100.0) == 4
+
+
+def test_bc_weighs_the_error_on_the_demonstrations() -> None:
+    shown = [episode([0, -1, -2, -3, -4], [1, 1, 1, 1], terminated=True)]
+    learner = agent(bc_weight=3.0)
+    with torch.no_grad():
+        for parameter in learner.policy.net.parameters():
+            parameter.zero_()
+    loss = gail.bc_extra_loss(learner, shown)()
+    assert loss.item() == pytest.approx(3 * math.log(2), rel=1e-5)
+    assert gail.bc_extra_loss(agent(bc_weight=0.0), shown)().item() == 0
+
+
+def test_the_task_rewards_nothing_and_the_discriminator_everything() -> None:
+    learner = agent(reward=gail.gail_reward)
+    played = ppo.Collector(learner.policy, envs(), 0).rollout(8)
+    assert (played.reward == 0).all()
+    assert (gail.relabel_rewards(learner, played)[0].reward > 0).all()
+
+
+# --- a world with the discriminator's rewards
+
+
+@pytest.mark.parametrize(("scale", "times"), [(0.5, 1), (1.0, 2)])
+def test_a_world_that_is_rewarded_by_the_discriminator(
+    scale: float, times: int
+) -> None:
+    """Each step earns `scale` of what D says of it, and an end all that follows it: γ
+    times what its state is worth for ever. γ is 1/2."""
+    settings = ppo.Config(gamma=0.5, reward_scale=scale)
+    learner = agent(disc_epochs=0, generator=settings)
+    world = gail.DiscriminatorRewardEnv(Door(), learner, WAITING)
     obs, _ = world.reset(seed=0)
-    rows = []
     for action in (0, 0, 1):
         before = torch.as_tensor(obs)
         obs, reward, terminated, _, _ = world.step(action)
         with torch.no_grad():
-            paid = learner.discriminator(gail.features(learner, before, torch.tensor(action)))
-            paid += terminated * learner.discriminator(gail.ended_features(learner, torch.as_tensor(obs)))
-        rows.append((reward, float(paid) / 2))
+            row = gail.features(learner, before, torch.tensor(action))
+            state = gail.terminal_features(learner, torch.as_tensor(obs))
+            expected = scale * learner.discriminator(row)
+            expected += terminated * 0.5 * times * learner.discriminator(state)
+        assert reward == pytest.approx(expected.item(), abs=1e-6)
     assert terminated
-    assert all(reward == pytest.approx(paid, abs=1e-6) for reward, paid in rows)
 
 
-def test_the_paid_world_teaches_its_discriminator() -> None:
-    learner = agent(epochs=10)
-    world = gail.Paid(Door(), learner, [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)])
+def test_such_a_world_teaches_its_discriminator() -> None:
+    learner = agent(disc_epochs=10)
+    world = gail.DiscriminatorRewardEnv(Door(), learner, WAITING)
     before = [parameter.clone() for parameter in learner.discriminator.parameters()]
     world.reset(seed=0)
-    for _ in range(learner.config.learner.length):
+    for _ in range(learner.config.generator.num_steps):
         if world.step(1)[2]:
             world.reset()
-    after = learner.discriminator.parameters()
-    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
-
-
-def test_cloning_weighs_the_error_on_the_demonstrations() -> None:
-    shown = [episode([0, -1, -2, -3, -4], [1, 1, 1, 1], terminated=True)]
-    learner = agent(cloning=3.0)
-    with torch.no_grad():
-        for parameter in learner.policy.net.parameters():
-            parameter.zero_()
-    assert gail.cloning_loss(learner, shown)().item() == pytest.approx(3 * math.log(2), rel=1e-5)
-    assert gail.cloning_loss(agent(cloning=0.0), shown)().item() == 0
-
-
-def test_a_reward_for_leaving_does_not_move_who_mostly_clones() -> None:
-    """`hurry` teaches to leave at once; the clone stays as long as was shown."""
-    shown = [episode([0, -1, -2, -3, -4], [0, 0, 0, 1], terminated=True)]
-    patient = ppo.Config(discount=0.9, length=16, batch_size=64, learning_rate=3e-3, hidden=(16,))
-    pay: dict[str, Any] = {"reward": gail.REWARDS["hurry"], "after_end": "nothing", "cloning": 100.0}
-    learner = agent(**pay, gradient_penalty=1.0, hidden=(16, 16), learner=patient)
-    worlds = SyncVectorEnv([Door] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
-    for _ in gail.train(learner, worlds, shown, steps=16_000, seed=0, warn=False):
-        pass
-    (played,) = rollout(Door, learner.policy.act, [0])
-    assert len(played.rewards) == 4
+    pairs = zip(before, learner.discriminator.parameters(), strict=True)
+    assert any(not torch.equal(old, new) for old, new in pairs)

@@ -227,8 +227,10 @@ def test_a_loaded_policy_plays_as_the_saved_one(tmp_path: Path, policy: Policy) 
     loaded = load(path)
     obs = np.random.default_rng(0).normal(size=(20, *policy.obs_shape))
     assert np.array_equal(loaded.act(obs), policy.act(obs))
-    draws = (p.sample(obs, np.random.default_rng(0)) for p in (loaded, policy))
-    assert np.array_equal(*draws)
+    drawn, expected = (
+        one.sample(obs, np.random.default_rng(0)) for one in (loaded, policy)
+    )
+    assert np.array_equal(drawn, expected)
     assert loaded.arguments == policy.arguments
     assert [file.name for file in path.parent.iterdir()] == ["policy.safetensors"]
 

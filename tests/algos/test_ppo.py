@@ -1,4 +1,5 @@
-"""PPO: its formulas by hand, the end of an episode in every way it can end, and a tiny problem solved."""
+"""PPO: its formulas by hand, the end of an episode in every way it can end, and a tiny
+problem solved."""
 
 from typing import Any
 
@@ -6,74 +7,113 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 from torch import Tensor
 
 from rlnotes.algos import ppo
+from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
-from rlnotes.algos.ppo import Agent, Config, Player, Rollout
+from rlnotes.algos.ppo import Agent, Collector, Config, Rollout
+from rlnotes.envs.vector import make_vec_env
+from rlnotes.errors import UserError
 
 
 class Countdown(gym.Env[np.ndarray, Any]):
-    """Observes the number of steps played. Pays 1 for the second of two choices, or for a push to the right."""
+    """Observes the number of steps played. Rewards the second of two actions, or a push
+    to the right."""
 
-    observation_space = gym.spaces.Box(0, 100, (1,), np.float32)
+    observation_space: gym.spaces.Box = gym.spaces.Box(0, 100, (1,), np.float32)
+    action_space: gym.spaces.Space
 
     def __init__(self, last: int = 100, continuous: bool = False) -> None:
         self._last = last
-        self.action_space = gym.spaces.Box(-2, 4, (1,), np.float32) if continuous else gym.spaces.Discrete(2)
+        push = gym.spaces.Box(-2, 4, (1,), np.float32)
+        self.action_space = push if continuous else gym.spaces.Discrete(2)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def _seen(self) -> np.ndarray:
+        return np.full(1, self._steps, np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         self._steps = 0
-        return np.zeros(1, np.float32), {}
+        return self._seen(), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self._steps += 1
         reward = float(np.asarray(action).item())
-        return np.full(1, self._steps, np.float32), reward, self._steps == self._last, False, {}
+        return self._seen(), reward, self._steps == self._last, False, {}
 
 
-def envs(last: int = 100, limit: int = 1000, continuous: bool = False) -> SyncVectorEnv:
+class Pictures(Countdown):
+    """Rewards the action that is shown: a picture is bright, then dark, then bright."""
+
+    observation_space = gym.spaces.Box(0, 255, (1, 8, 8), np.uint8)
+
+    def _seen(self) -> np.ndarray:
+        return np.full((1, 8, 8), 255 * (self._steps % 2), np.uint8)
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        right = float(int(action) == self._steps % 2)
+        obs, _, terminated, truncated, info = super().step(action)
+        return obs, right, terminated, truncated, info
+
+
+def envs(
+    last: int = 100, limit: int = 1000, continuous: bool = False, count: int = 2
+) -> SyncVectorEnv:
     def make() -> gym.Env:
         return gym.wrappers.TimeLimit(Countdown(last, continuous), limit)
 
-    return SyncVectorEnv([make, make], autoreset_mode=AutoresetMode.SAME_STEP)
+    return make_vec_env(make, count)
 
 
-def agent(continuous: bool = False, **config: Any) -> Agent:
+def agent(continuous: bool = False, **settings: Any) -> Agent:
     torch.manual_seed(0)
-    world = Countdown(continuous=continuous)
-    policy = Policy.for_spaces(world.observation_space, world.action_space, (16,), "gaussian")
-    return Agent(policy, Config(hidden=(16,), **config))
+    world, config = Countdown(continuous=continuous), Config(hidden=(16,), **settings)
+    policy = ppo.new_policy(world.observation_space, world.action_space, config)
+    return Agent(policy, config)
 
 
-def one_row(reward: list[float], terminated: list[float], over: list[float]) -> Rollout:
+def one_row(reward: list[float], terminated: list[float], done: list[float]) -> Rollout:
     nothing = torch.zeros(len(reward), 1)
-    columns = (torch.tensor(column)[:, None] for column in (reward, terminated, over))
-    rewards, ends, overs = columns
-    return Rollout(nothing[..., None], nothing, nothing, rewards, nothing[..., None], ends, overs)
+    rewards, ends, dones = (column(*row) for row in (reward, terminated, done))
+    seen = nothing[..., None]
+    return Rollout(seen, nothing, nothing, rewards, seen, ends, dones)
 
 
 def column(*numbers: float) -> Tensor:
     return torch.tensor(numbers)[:, None]
 
 
+# --- formulas
+
+
 def test_advantages_by_hand() -> None:
-    """Three steps, the second of which ends an episode: by the task, or by the clock."""
-    config = Config(discount=0.5, gae=0.5)
+    """Three steps, the second of which ends an episode: by the task, or by the
+    clock."""
+    config = Config(gamma=0.5, gae_lambda=0.5, reward_scale=0.5)
     values = column(1.0, 2.0, 3.0)
-    ended = ppo.advantages(one_row([2, 2, 2], [0, 1, 0], [0, 1, 0]), values, column(2.0, 0.0, 4.0), config)
-    # δ = 0.5·2 + 0.5·2 − 1, 0.5·2 − 2, 0.5·2 + 0.5·4 − 3; the middle one does not feel the last one.
-    assert ended[:, 0].tolist() == [1 + 0.25 * -1, -1, 0]
-    cut_off = ppo.advantages(one_row([2, 2, 2], [0, 0, 0], [0, 1, 0]), values, column(2.0, 8.0, 4.0), config)
+    ended = one_row([2, 2, 2], [0, 1, 0], [0, 1, 0])
+    advantage = ppo.advantages(ended, values, column(2.0, 0.0, 4.0), config)
+    # δ = 0.5·2 + 0.5·2 − 1, 0.5·2 − 2, 0.5·2 + 0.5·4 − 3; the middle one does not feel
+    # the last one.
+    assert advantage[:, 0].tolist() == [1 + 0.25 * -1, -1, 0]
+    cut_off = one_row([2, 2, 2], [0, 0, 0], [0, 1, 0])
+    advantage = ppo.advantages(cut_off, values, column(2.0, 8.0, 4.0), config)
     # Out of time, the value of the last state counts: 0.5·2 + 0.5·8 − 2.
-    assert cut_off[:, 0].tolist() == [1 + 0.25 * 3, 3, 0]
+    assert advantage[:, 0].tolist() == [1 + 0.25 * 3, 3, 0]
 
 
-def test_with_lambda_1_and_no_values_advantages_are_returns_as_means() -> None:
-    rollout = one_row([2, 2, 2], [0, 0, 1], [0, 0, 1])
-    zeros = torch.zeros(3, 1)
-    assert ppo.advantages(rollout, zeros, zeros, Config(discount=0.5, gae=1.0))[:, 0].tolist() == [1.75, 1.5, 1]
+@pytest.mark.parametrize(
+    ("gamma", "scale", "returns"),
+    [(0.5, 1.0, [3.5, 3, 2]), (0.5, 0.5, [1.75, 1.5, 1]), (1.0, 1.0, [6, 4, 2])],
+)
+def test_with_lambda_1_and_no_values_advantages_are_returns(
+    gamma: float, scale: float, returns: list[float]
+) -> None:
+    """Sums of the rewards to come; with a scale of 1 − γ, their means."""
+    rollout, zeros = one_row([2, 2, 2], [0, 0, 1], [0, 0, 1]), torch.zeros(3, 1)
+    config = Config(gamma=gamma, gae_lambda=1.0, reward_scale=scale)
+    assert ppo.advantages(rollout, zeros, zeros, config)[:, 0].tolist() == returns
 
 
 @pytest.mark.parametrize(
@@ -86,105 +126,226 @@ def test_with_lambda_1_and_no_values_advantages_are_returns_as_means() -> None:
         (0.5, -2.0, 1.6, False),
     ],
 )
-def test_policy_loss_by_hand(ratio: float, advantage: float, loss: float, moves: bool) -> None:
+def test_policy_loss_by_hand(
+    ratio: float, advantage: float, loss: float, moves: bool
+) -> None:
     log_prob = torch.tensor([ratio]).log().requires_grad_()
-    value, diagnostics = ppo.policy_loss(log_prob, torch.zeros(1), torch.tensor([advantage]), clip=0.2)
+    value, diagnostics = ppo.policy_loss(
+        log_prob, torch.zeros(1), torch.tensor([advantage]), clip_coef=0.2
+    )
     assert value.item() == pytest.approx(loss)
     value.backward()
     assert log_prob.grad is not None
     assert bool(log_prob.grad.abs() > 0) == moves
-    assert diagnostics["clipped"] == (abs(ratio - 1) > 0.2)
+    assert diagnostics["clip_fraction"] == (abs(ratio - 1) > 0.2)
+
+
+@pytest.mark.parametrize(("last", "limit"), [(5, 1000), (100, 5), (100, 1000)])
+def test_values_are_those_of_each_observation_and_of_the_one_after_it(
+    last: int, limit: int
+) -> None:
+    learner = agent()
+    rollout = Collector(learner.policy, envs(last, limit), 0).rollout(16)
+    values, next_values = ppo.values_of(learner, rollout)
+    with torch.no_grad():
+        assert torch.allclose(values, learner.value(rollout.obs).squeeze(-1))
+        assert torch.allclose(next_values, learner.value(rollout.next_obs).squeeze(-1))
+    blind = Agent(learner.policy, Config(baseline=False))
+    assert not any(column.any() for column in ppo.values_of(blind, rollout))
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_what_is_drawn_is_what_the_distribution_would_draw(continuous: bool) -> None:
+    policy = agent(continuous).policy
+    obs = torch.randn(8, 1)
+    for seed in range(200):
+        torch.manual_seed(seed)
+        expected = ppo.distribution(policy, obs).sample()
+        torch.manual_seed(seed)
+        assert torch.equal(ppo.draw(policy, policy.net(obs)), expected)
+
+
+# --- rollouts
 
 
 @pytest.mark.parametrize("continuous", [False, True])
 def test_the_ratio_is_one_before_anything_has_changed(continuous: bool) -> None:
     learner = agent(continuous)
-    player = Player(learner.policy, envs(continuous=continuous), 0)
+    collector = Collector(learner.policy, envs(continuous=continuous), 0)
     for _ in range(3):
-        assert ppo.update(learner, player.rollout(16))["first_ratio_off"] < 1e-5
+        diagnostics = ppo.update(learner, collector.rollout(16))
+        assert diagnostics["first_ratio_deviation"] < 1e-5
 
 
 def test_an_action_drawn_anew_is_caught_by_the_first_ratio() -> None:
     """The twin: the ratio of another action than the one that was played."""
     learner = agent(continuous=True)
-    rollout = Player(learner.policy, envs(continuous=True), 0).rollout(16)
-    anew = rollout._replace(action=ppo.distribution(learner.policy, rollout.obs).sample())
-    assert ppo.update(learner, anew)["first_ratio_off"] > 0.1
+    rollout = Collector(learner.policy, envs(continuous=True), 0).rollout(16)
+    anew = ppo.distribution(learner.policy, rollout.obs).sample()
+    diagnostics = ppo.update(learner, rollout._replace(action=anew))
+    assert diagnostics["first_ratio_deviation"] > 0.1
 
 
-@pytest.mark.parametrize(("last", "limit", "terminated"), [(3, 1000, 1.0), (100, 3, 0.0)])
-def test_a_row_knows_how_its_episodes_ended_and_with_what(last: int, limit: int, terminated: float) -> None:
-    rollout = Player(agent().policy, envs(last, limit), 0).rollout(5)
-    assert rollout.over[:, 0].tolist() == [0, 0, 1, 0, 0]
+@pytest.mark.parametrize(
+    ("last", "limit", "terminated"), [(3, 1000, 1.0), (100, 3, 0.0)]
+)
+def test_a_row_knows_how_its_episodes_ended_and_with_what(
+    last: int, limit: int, terminated: float
+) -> None:
+    rollout = Collector(agent().policy, envs(last, limit), 0).rollout(5)
+    assert rollout.done[:, 0].tolist() == [0, 0, 1, 0, 0]
     assert rollout.terminated[2].tolist() == [terminated] * 2
     assert rollout.obs[:, 0, 0].tolist() == [0, 1, 2, 0, 1]
-    assert rollout.next_obs[:, 0, 0].tolist() == [1, 2, 3, 1, 2]  # the last observation, not the next start
+    # the last observation, not the next start
+    assert rollout.next_obs[:, 0, 0].tolist() == [1, 2, 3, 1, 2]
 
 
 def test_rollouts_go_on_where_the_last_one_stopped() -> None:
-    player = Player(agent().policy, envs(), 0)
-    player.rollout(3)
-    assert player.rollout(2).obs[:, 0, 0].tolist() == [3, 4]
+    collector = Collector(agent().policy, envs(), 0)
+    first = collector.rollout(3)
+    assert collector.rollout(2).obs[:, 0, 0].tolist() == [3, 4]
+    assert first.obs[:, 0, 0].tolist() == [0, 1, 2]  # and is not written over
+
+
+def test_environments_that_reset_in_the_next_step_are_refused() -> None:
+    late = SyncVectorEnv([Countdown])
+    with pytest.raises(UserError, match="SAME_STEP"):
+        Collector(agent().policy, late, 0)
+
+
+def test_a_policy_that_is_not_finite_is_refused() -> None:
+    learner = agent()
+    with torch.no_grad():
+        next(learner.policy.net.parameters()).fill_(float("nan"))
+    with pytest.raises(UserError, match="lower the learning_rate"):
+        Collector(learner.policy, envs(), 0).rollout(2)
+
+
+# --- updates
 
 
 def test_reinforce_is_ppo_without_critic_and_second_pass() -> None:
     """Its one step follows ∇ log π weighted with standardised returns."""
     torch.manual_seed(0)
     world = Countdown()
-    policy = Policy.for_spaces(world.observation_space, world.action_space, (16,))
-    learner = Agent(policy, ppo.reinforce_config(discount=0.5, hidden=(16,), max_gradient=1e9))
-    rollout = Player(policy, envs(last=4), 0).rollout(8)
+    config = ppo.reinforce_config(gamma=0.5, hidden=(16,), max_grad_norm=1e9)
+    policy = ppo.new_policy(world.observation_space, world.action_space, config)
+    learner = Agent(policy, config)
+    rollout = Collector(policy, envs(last=4), 0).rollout(8)
     returns = torch.zeros(9, 2)
     for step in reversed(range(8)):
-        returns[step] = 0.5 * rollout.reward[step] + 0.5 * (1 - rollout.over[step]) * returns[step + 1]
-    weights = ((returns[:-1] - returns[:-1].mean()) / returns[:-1].std()).flatten()
-    log_prob = ppo.distribution(policy, rollout.obs.flatten(0, 1)).log_prob(rollout.action.flatten())
-    expected = torch.autograd.grad(-(weights * log_prob).mean(), list(policy.net.parameters()))
+        future = 0.5 * (1 - rollout.done[step]) * returns[step + 1]
+        returns[step] = rollout.reward[step] + future
+    returns = returns[:-1].flatten()
+    weights = (returns - returns.mean()) / returns.std()
+    dist = ppo.distribution(policy, rollout.obs.flatten(0, 1))
+    loss = -(weights * dist.log_prob(rollout.action.flatten())).mean()
+    expected = torch.autograd.grad(loss, list(policy.net.parameters()))
     ppo.update(learner, rollout)
     for parameter, gradient in zip(policy.net.parameters(), expected, strict=True):
         assert parameter.grad is not None
         assert torch.allclose(parameter.grad, gradient, atol=1e-5)
 
 
+def test_an_end_is_worth_what_it_is_said_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In units of V; where the clock ran out, V itself counts, here 0."""
+    seen: list[Tensor] = []
+    advantages = ppo.advantages
+
+    def spy(
+        rollout: Rollout, values: Tensor, next_values: Tensor, config: Config
+    ) -> Tensor:
+        seen.append(next_values)
+        return advantages(rollout, values, next_values, config)
+
+    monkeypatch.setattr(ppo, "advantages", spy)
+    learner = agent(baseline=False)
+    for worlds in (envs(last=4), envs(limit=4)):
+        rollout = Collector(learner.policy, worlds, 0).rollout(6)
+        ppo.update(learner, rollout, terminal_value=3.0)
+    ended, cut_off = (next_values[:, 0].tolist() for next_values in seen)
+    assert ended == [0, 0, 0, 3, 0, 0]
+    assert cut_off == [0] * 6
+
+
 def test_the_first_actions_spread_as_far_as_they_are_told() -> None:
-    chances = ppo.distribution(agent(continuous=True, first_deviation=0.3).policy, torch.zeros(5, 1))
-    assert chances.stddev.flatten().tolist() == pytest.approx([0.3] * 5, rel=0.05)
+    policy = agent(continuous=True, initial_std=0.3).policy
+    dist = ppo.distribution(policy, torch.zeros(5, 1))
+    assert dist.stddev.flatten().tolist() == pytest.approx([0.3] * 5, rel=0.05)
 
 
-def test_what_is_learnt_also_counts_in_every_batch() -> None:
-    learner = agent(epochs=2, batch_size=8)
-    rollout = Player(learner.policy, envs(), 0).rollout(16)
+def test_an_agent_leaves_the_policy_as_it_is_given() -> None:
+    world = Countdown()
+    policy = Policy.for_spaces(world.observation_space, world.action_space, (16,))
+    before = [parameter.clone() for parameter in policy.parameters()]
+    Agent(policy, Config())
+    pairs = zip(before, policy.parameters(), strict=True)
+    assert all(torch.equal(old, new) for old, new in pairs)
+
+
+def test_an_extra_loss_counts_in_every_batch() -> None:
+    learner = agent(update_epochs=2, batch_size=8)
+    rollout = Collector(learner.policy, envs(), 0).rollout(16)
     pull = learner.policy.net[0].bias
     calls: list[Tensor] = []
 
-    def also() -> Tensor:
+    def extra_loss() -> Tensor:
         calls.append(1_000 * pull.square().sum())  # type: ignore[operator]
         return calls[-1]
 
-    ppo.update(learner, rollout, also=also)
+    ppo.update(learner, rollout, extra_loss=extra_loss)
     assert len(calls) == 2 * 2 * 16 / 8
     assert calls[-1] < calls[0]
 
 
 def test_annealing_ends_at_zero() -> None:
-    learner = agent(length=8, anneal=True, learning_rate=1e-3)
-    rates = []
-    for _ in ppo.train(learner, envs(), 64, 0):
-        rates.append(learner.optimiser.param_groups[0]["lr"])
-    assert rates == pytest.approx([1e-3, 0.75e-3, 0.5e-3, 0.25e-3])
-    assert learner.optimiser.param_groups[0]["lr"] == 0
+    learner = agent(num_steps=8, anneal_lr=True, learning_rate=1e-3)
+    rates = [
+        learner.optimiser.param_groups[0]["lr"]
+        for _ in ppo.train(learner, envs(), 64, 0)
+    ]
+    assert rates == pytest.approx([0.75e-3, 0.5e-3, 0.25e-3, 0])
 
 
+# --- learning
+
+
+@pytest.mark.parametrize("gamma", [0.99, 1.0])
 @pytest.mark.parametrize("continuous", [False, True])
-def test_it_learns_what_pays(continuous: bool) -> None:
-    learner = agent(continuous, length=32, batch_size=32, learning_rate=3e-3)
-    steps = [step for step, _ in ppo.train(learner, envs(4, continuous=continuous), 1900, 0)]
+def test_it_learns_what_pays(continuous: bool, gamma: float) -> None:
+    settings = {"num_steps": 32, "batch_size": 32, "learning_rate": 3e-3}
+    learner = agent(continuous, gamma=gamma, **settings)
+    worlds = envs(4, continuous=continuous)
+    steps = [step for step, _ in ppo.train(learner, worlds, 1900, 0)]
     assert steps == list(range(64, 1921, 64))
     played = learner.policy.act(np.array([[0.0], [3.0]], np.float32))
     assert (played > 2.5).all() if continuous else (played == 1).all()
 
 
-def test_only_policies_with_chances_can_be_trained() -> None:
+@pytest.mark.slow(seconds=3)
+def test_it_learns_from_pictures() -> None:
+    torch.manual_seed(0)
+    world = Pictures()
+    config = Config(num_steps=32, batch_size=32, learning_rate=3e-3, hidden=())
+    spaces = world.observation_space, world.action_space
+    eye = Eye(filters=((4, 4, 2),), units=16)
+    policy = ppo.new_policy(*spaces, config, eye=eye)
+    learner = Agent(policy, config)
+    worlds = make_vec_env(lambda: Pictures(last=8), 2)
+    rollout = Collector(policy, worlds, 0).rollout(2)
+    assert rollout.obs.dtype == rollout.next_obs.dtype == torch.uint8
+    for _ in ppo.train(learner, worlds, 1_500, 0):
+        pass
+    dark, bright = (np.full((1, 8, 8), light, np.uint8) for light in (0, 255))
+    assert policy.act(np.stack([dark, bright])).tolist() == [0, 1]
+    eyes = {id(learner.value[0]), id(policy.net[0])}
+    assert len(eyes) == 2  # one each
+
+
+def test_a_deterministic_policy_is_refused() -> None:
     world = Countdown(continuous=True)
-    with pytest.raises(AssertionError):
-        Agent(Policy.for_spaces(world.observation_space, world.action_space, (8,), "tanh"), Config())
+    spaces = world.observation_space, world.action_space
+    with pytest.raises(UserError, match="PPO.*head='gaussian'"):
+        Agent(Policy.for_spaces(*spaces, (8,), "tanh"), Config())

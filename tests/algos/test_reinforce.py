@@ -14,7 +14,8 @@ from rlnotes.errors import UserError
 
 
 class Doors(gym.Env[np.ndarray, int]):
-    """Two steps: a sign (±1) says which of two doors pays, and it pays 1 a step later."""
+    """Two steps: a sign (±1) says which of two doors pays, and it pays 1 a step
+    later."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space: gym.spaces.Discrete = gym.spaces.Discrete(2)

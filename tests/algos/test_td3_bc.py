@@ -9,18 +9,21 @@ from rlnotes.algos import td3_bc
 from rlnotes.algos.networks import TwinQ
 from rlnotes.algos.policy import Policy
 from rlnotes.data.transitions import Batch, Transitions
+from rlnotes.errors import UserError
 
 
 def linear_policy(bias: float = 0.0) -> Policy:
     """π(s) = tanh(bias), whatever the state of one dimension."""
-    policy = Policy(np.array([-1.0]), np.array([1.0]), np.zeros(1), np.ones(1), hidden=())
+    policy = Policy((1,), [-1.0], [1.0], hidden=())
     _set(policy.net, weight=[[0.0]], bias=[bias])
     return policy
 
 
-def linear_critic(slope1: float, slope2: float, bias1: float = 0.0, bias2: float = 0.0) -> TwinQ:
+def linear_critic(
+    slope1: float, slope2: float, bias1: float = 0.0, bias2: float = 0.0
+) -> TwinQ:
     """Q1 = slope1·a + bias1, Q2 = slope2·a + bias2."""
-    critic = TwinQ(1, 1, hidden=())
+    critic = TwinQ((1,), 1, hidden=())
     _set(critic.q1, weight=[[0.0, slope1]], bias=[bias1])
     _set(critic.q2, weight=[[0.0, slope2]], bias=[bias2])
     return critic
@@ -39,33 +42,56 @@ def agent_with(policy: Policy, critic: TwinQ, **settings: float) -> td3_bc.Agent
     return agent
 
 
-def batch_of(action: list[float], reward: list[float], terminated: list[float]) -> Batch:
-    numbers = [torch.tensor(values, dtype=torch.float32) for values in (action, reward, terminated)]
+def batch_of(
+    action: list[float], reward: list[float], terminated: list[float]
+) -> Batch:
+    numbers = [
+        torch.tensor(values, dtype=torch.float32)
+        for values in (action, reward, terminated)
+    ]
     column = numbers[0][:, None]
-    return Batch(torch.zeros_like(column), column, numbers[1], torch.ones_like(column), numbers[2])
+    return Batch(
+        torch.zeros_like(column),
+        column,
+        numbers[1],
+        torch.ones_like(column),
+        numbers[2],
+    )
 
 
 def test_target_takes_the_smaller_critic_and_stops_only_at_a_real_end() -> None:
     agent = agent_with(linear_policy(), linear_critic(0.0, 0.0, bias1=10.0, bias2=6.0))
-    target = td3_bc.critic_target(agent, batch_of([0, 0], [1, 1], [0, 1]), noise=torch.zeros(2, 1))
+    target = td3_bc.critic_target(
+        agent, batch_of([0, 0], [1, 1], [0, 1]), noise=torch.zeros(2, 1)
+    )
     assert target.tolist() == pytest.approx([1 + 0.99 * 6, 1])
 
 
-@pytest.mark.parametrize(("noise", "smoothed"), [(1.0, 0.2), (10.0, 0.5), (-10.0, -0.5)])
+@pytest.mark.parametrize(
+    ("noise", "smoothed"), [(1.0, 0.2), (10.0, 0.5), (-10.0, -0.5)]
+)
 def test_target_noise_is_scaled_then_clipped(noise: float, smoothed: float) -> None:
     agent = agent_with(linear_policy(), linear_critic(1.0, 1.0))
-    target = td3_bc.critic_target(agent, batch_of([0], [0], [0]), noise=torch.full((1, 1), noise))
+    target = td3_bc.critic_target(
+        agent, batch_of([0], [0], [0]), noise=torch.full((1, 1), noise)
+    )
     assert target.item() == pytest.approx(0.99 * smoothed)
 
 
 def test_target_action_stays_in_bounds() -> None:
     agent = agent_with(linear_policy(bias=5.0), linear_critic(1.0, 1.0))
-    target = td3_bc.critic_target(agent, batch_of([0], [0], [0]), noise=torch.full((1, 1), 10.0))
+    target = td3_bc.critic_target(
+        agent, batch_of([0], [0], [0]), noise=torch.full((1, 1), 10.0)
+    )
     assert target.item() == pytest.approx(0.99)
 
 
 def test_critic_loss_is_the_sum_of_both_errors() -> None:
-    loss, _ = td3_bc.critic_loss(linear_critic(1.0, 3.0), batch_of([1, 1], [0, 0], [0, 0]), torch.tensor([0.0, 2.0]))
+    loss, _ = td3_bc.critic_loss(
+        linear_critic(1.0, 3.0),
+        batch_of([1, 1], [0, 0], [0, 0]),
+        torch.tensor([0.0, 2.0]),
+    )
     assert loss.item() == pytest.approx((1 + 1) / 2 + (9 + 1) / 2)
 
 
@@ -84,7 +110,8 @@ def actor_gradient(
 
 
 def test_lambda_rescales_q_without_a_gradient_of_its_own() -> None:
-    """For Q = slope·π, λQ = α·sign(Q) is constant: were λ not detached, Q would not pull at all."""
+    """For Q = slope·π, λQ = α·sign(Q) is constant: were λ not detached, Q would not
+    pull at all."""
     slope, bias, data_action, alpha = 4.0, 0.3, -0.5, 2.5
     action = np.tanh(bias)
     gradient, diagnostics = actor_gradient(slope, bias, data_action, alpha=alpha)
@@ -103,24 +130,32 @@ def test_bc_weight_zero_is_plain_td3() -> None:
 
 
 def uniform_bandit(size: int = 2_000) -> Transitions:
-    """One-step problem: reward −(a − s/2)², actions uniform. The best policy is a = s/2, imitation gives 0."""
+    """One-step problem: reward −(a − s/2)², actions uniform. The best policy is a =
+    s/2, imitation gives 0."""
     rng = np.random.default_rng(0)
     data = Transitions(size, 1, 1)
     for state, action in rng.uniform(-1, 1, (size, 2)):
-        data.add(np.array([state]), np.array([action]), -((action - state / 2) ** 2), np.array([0.0]), True)
+        data.add(
+            np.array([state]),
+            np.array([action]),
+            -((action - state / 2) ** 2),
+            np.array([0.0]),
+            True,
+        )
     return data
 
 
 def train_on_bandit(**settings: float) -> td3_bc.Agent:
     torch.manual_seed(0)
-    policy = Policy(np.array([-1.0]), np.array([1.0]), np.zeros(1), np.ones(1), hidden=(32, 32))
+    policy = Policy((1,), [-1.0], [1.0], hidden=(32, 32))
     config = td3_bc.Config(hidden=(32, 32), learning_rate=3e-3, **settings)  # type: ignore[arg-type]
     agent = td3_bc.Agent(policy, config)
-    for _ in td3_bc.train(agent, uniform_bandit(), updates=600):
+    for _ in td3_bc.train(agent, uniform_bandit(), steps=600):
         pass
     return agent
 
 
+@pytest.mark.slow(seconds=4)
 def test_learns_a_one_step_problem_that_imitation_cannot() -> None:
     states = np.linspace(-1, 1, 21, dtype=np.float32)[:, None]
     learnt = train_on_bandit(bc_weight=0.0).policy.act(states)
@@ -134,14 +169,23 @@ def test_policy_moves_only_every_second_update() -> None:
     policy = linear_policy(0.1)
     agent = td3_bc.Agent(policy, td3_bc.Config(hidden=()))
     before = policy.act(np.zeros((1, 1)))
-    stream = td3_bc.train(agent, uniform_bandit(64), updates=2)
+    stream = td3_bc.train(agent, uniform_bandit(64), steps=2)
     next(stream)
     assert policy.act(np.zeros((1, 1))) == before
     next(stream)
     assert policy.act(np.zeros((1, 1))) != before
 
 
+@pytest.mark.slow(seconds=4)
 def test_same_seed_same_weights() -> None:
     first, second = train_on_bandit(), train_on_bandit()
-    for one, other in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
+    for one, other in zip(
+        first.policy.parameters(), second.policy.parameters(), strict=True
+    ):
         assert torch.equal(one, other)
+
+
+def test_a_policy_of_another_kind_is_refused() -> None:
+    policy = Policy((1,), [-1.0], [1.0], hidden=(), head="gaussian")
+    with pytest.raises(UserError, match="TD3.*head='tanh'"):
+        td3_bc.Agent(policy, td3_bc.Config())

@@ -1,66 +1,122 @@
-"""The registry knows all 42 rows; every variant changes what it says and nothing
-else."""
+"""The registry knows all 47 rows; every variant changes what it says, nothing else."""
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from rlnotes.errors import UserError
 from rlnotes.experiments import ledger, recipes, registry
-from rlnotes.experiments.base import BUDGETS, Experiment
+from rlnotes.experiments.base import Experiment, Variant
+from rlnotes.experiments.settings import as_json, changed, differences
 
-EXPERIMENTS = list(registry.EXPERIMENTS.values())
+EXPERIMENTS = registry.EXPERIMENTS
+BUDGETS = ["smoke", "ci", "full"]
+BESIDE = {  # what rows of the ledger rest on
+    "experts/pendulum",
+    "experts/cartpole",
+    "experts/acrobot",
+    "gail/reward-map",
+    "gail/race",
+}
+each_experiment = pytest.mark.parametrize(
+    "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)
+)
 
 
-def test_the_ledger_has_42_different_rows() -> None:
-    assert len({row.id for row in ledger.ROWS}) == len(ledger.ROWS) == 42
+def test_the_ledger_has_47_different_rows() -> None:
+    assert len({row.id for row in ledger.ROWS}) == len(ledger.ROWS) == 47
 
 
-def test_every_experiment_is_a_ledger_row() -> None:
-    assert set(registry.EXPERIMENTS) <= {row.id for row in ledger.ROWS}
+def test_every_experiment_is_a_ledger_row_or_what_one_rests_on() -> None:
+    rows = {row.id for row in ledger.ROWS}
+    assert set(EXPERIMENTS) - rows == BESIDE
+    assert [id for id, experiment in EXPERIMENTS.items() if id != experiment.id] == []
+
+
+def test_a_row_of_the_ledger_that_is_built_has_a_bar() -> None:
+    for row in ledger.ROWS:
+        experiment = EXPERIMENTS.get(row.id)
+        assert row.bar if experiment is None else experiment.bars
 
 
 def test_unknown_and_unbuilt_ids_say_what_is_there() -> None:
     with pytest.raises(UserError, match="unknown experiment 'nope'.*td3bc/pendulum"):
         registry.find("nope")
-    with pytest.raises(UserError, match="not built yet"):
+    with pytest.raises(UserError, match="not built yet. Built: td3bc/pendulum"):
         registry.find("pong/ppo")
-    with pytest.raises(
-        UserError, match="unknown dataset 'nope'.*rlnotes/pendulum/expert-v0"
-    ):
+    with pytest.raises(UserError, match="unknown dataset 'nope'.*rlnotes/pendulum/exp"):
         recipes.find("nope")
 
 
-@pytest.mark.parametrize(
-    "experiment", EXPERIMENTS, ids=lambda experiment: experiment.id
-)
-def test_variants_override_only_existing_settings(experiment: Experiment) -> None:
-    for variant, override in experiment.variants.items():
+@each_experiment
+def test_every_budget_is_there_and_grows(experiment: Experiment[Any]) -> None:
+    assert list(experiment.budgets) == BUDGETS
+    smoke, ci, full = (experiment.budgets[name].steps for name in BUDGETS)
+    assert 0 < smoke <= ci <= full
+
+
+@each_experiment
+def test_a_variant_changes_what_it_says_and_nothing_else(
+    experiment: Experiment[Any],
+) -> None:
+    for name, variant in experiment.variants.items():
         for budget in BUDGETS:
-            settings = experiment.settings_for(variant, budget)
-            assert {name: settings[name] for name in override} == override
+            base = replace(experiment.settings, budget=experiment.budgets[budget])
+            settings = experiment.settings_for(name, budget)
+            found = differences(as_json(base), settings)
+            for place in found:
+                assert any(
+                    place == said or place.startswith(f"{said}.")
+                    for said in variant.override
+                ), f"{name} changes {place} without saying so"
+            for said, value in variant.override.items():
+                assert changed(settings, {said: value}) == settings
 
 
-@pytest.mark.parametrize(
-    "experiment", EXPERIMENTS, ids=lambda experiment: experiment.id
-)
-def test_unknown_variant_and_budget_list_the_valid_ones(experiment: Experiment) -> None:
-    with pytest.raises(UserError, match=experiment.main_variant):
+@each_experiment
+def test_no_two_variants_are_the_same(experiment: Experiment[Any]) -> None:
+    settings = [experiment.settings_for(name, "full") for name in experiment.variants]
+    assert len({str(as_json(one)) for one in settings}) == len(settings)
+    assert all(variant.label for variant in experiment.variants.values())
+
+
+@each_experiment
+def test_unknown_variant_and_budget_list_the_valid_ones(
+    experiment: Experiment[Any],
+) -> None:
+    with pytest.raises(UserError, match=f"Valid: {experiment.main_variant}"):
         experiment.settings_for("nope", "ci")
-    with pytest.raises(UserError, match="smoke, ci, full"):
+    with pytest.raises(UserError, match="Valid: smoke, ci, full"):
         experiment.settings_for(experiment.main_variant, "nope")
 
 
-def test_a_misspelt_override_is_refused() -> None:
-    pendulum = registry.find("td3bc/pendulum")
-    wrong = Experiment(**{**vars(pendulum), "variants": {"wrong": {"alhpa": 1.0}}})
-    with pytest.raises(ValueError, match="alhpa"):
-        wrong.settings_for("wrong", "ci")
-
-
-@pytest.mark.parametrize(
-    "experiment", EXPERIMENTS, ids=lambda experiment: experiment.id
-)
-def test_bars_name_existing_variants(experiment: Experiment) -> None:
-    assert experiment.bars
+@each_experiment
+def test_bars_name_existing_variants(experiment: Experiment[Any]) -> None:
     for bar in experiment.bars:
         assert bar.variant in experiment.variants
-        assert not isinstance(bar.against, str) or bar.against in experiment.variants
+        if isinstance(bar.against, str):
+            id, _, variant = bar.against.rpartition("/")
+            assert variant in registry.find(id or experiment.id).variants
+
+
+def test_a_misspelt_override_is_refused_when_the_experiment_is_made() -> None:
+    pendulum = registry.find("td3bc/pendulum")
+    with pytest.raises(UserError, match="unknown setting 'agent.alhpa'. Valid: alpha"):
+        replace(pendulum, variants={"wrong": Variant("wrong", {"agent.alhpa": 1.0})})
+
+
+def test_a_misspelt_bar_is_refused_when_the_experiment_is_made() -> None:
+    pendulum = registry.find("td3bc/pendulum")
+    wrong = replace(pendulum.bars[0], variant="td3bc-exprt")
+    with pytest.raises(ValueError, match="td3bc-exprt"):
+        replace(pendulum, bars=(wrong,))
+
+
+@each_experiment
+def test_settings_can_be_recorded_and_compared(experiment: Experiment[Any]) -> None:
+    for variant in experiment.variants:
+        settings = experiment.settings_for(variant, "full")
+        assert differences(as_json(settings), settings) == []
+        longer = changed(settings, {"length": settings.length + 1.0})
+        assert differences(as_json(settings), longer) == ["length"]

@@ -2,6 +2,7 @@
 move."""
 
 import base64
+import os
 import re
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
+import pytest
 
 from rlnotes.data.rollouts import BatchPolicy
 from rlnotes.report import clips
@@ -50,3 +52,29 @@ def test_wide_pictures_stay_wide_and_steps_can_be_left_out() -> None:
     film = film_of("CartPole-v1", {"left": left}, seed=1, steps=12, every=3)
     width = 352  # 600 by 400, and a multiple of 16
     assert film.shape == (4, clips.TILE + clips.CAPTION, width, 3)
+
+
+def test_leaving_out_steps_changes_no_frame_and_an_ended_episode_stands_still() -> None:
+    player = partial(gym.make, "CartPole-v1"), left  # falls after some ten steps
+    whole = clips._film("left", *player, seed=1, steps=24, every=1)
+    thinned = clips._film("left", *player, seed=1, steps=24, every=5)
+    assert np.array_equal(thinned, whole[::5])
+    assert np.array_equal(whole[-1], whole[-10])
+    assert not np.array_equal(whole[0], whole[5])
+
+
+def test_worlds_stand_side_by_side_under_their_names() -> None:
+    columns = clips.pictures(["CartPole-v1", "rlnotes/Puck-v0"])
+    assert [ax.get_title() for ax in columns] == ["CartPole-v1", "Puck-v0"]
+    assert all(len(ax.images) == 1 for ax in columns)
+
+
+def test_filming_looks_for_no_screen_and_no_sound_card(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "windows")
+    monkeypatch.delenv("SDL_AUDIODRIVER", raising=False)
+    film_of("CartPole-v1", {"left": left}, seed=1, steps=3)
+    assert capfd.readouterr().err == ""
+    assert os.environ["SDL_VIDEODRIVER"] == "windows", "as it was before"
+    assert "SDL_AUDIODRIVER" not in os.environ

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from rlnotes.algos.policy import Policy
+from rlnotes.experiments import registry
+from rlnotes.experiments.pendulum import PENDULUM
 from rlnotes.paths import Run
 from rlnotes.report.claims import ClaimFailed, check
 from rlnotes.report.live import live_claim, live_curves, live_table
@@ -30,6 +32,15 @@ def test_a_line_for_each() -> None:
     assert np.asarray(one.get_ydata()).tolist() == [10.0, 30.0]
     assert one.get_color() != two.get_color()
     assert "just now" in ax.get_title()
+    assert ax.get_xlabel() == "steps in the world"
+
+
+def test_learners_without_a_world_count_updates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "EXPERIMENTS", {"toy/task": PENDULUM})
+    assert live_curves({"one": LIVE}).get_xlabel() == "updates"
+    assert live_curves({"one": LIVE}, xlabel="years").get_xlabel() == "years"
 
 
 def test_only_measurements_are_marked() -> None:

@@ -48,3 +48,17 @@ def test_the_table_of_datasets_counts_ends(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(datasets, "load", lambda name: held)
     (row,) = tables.datasets_table("some/data-v0").rows
     assert tuple(row) == ("some/data-v0", "3", "1,410", "⟨470.0⟩", "1", "2")
+
+
+def test_the_table_of_checks_says_what_holds_and_raises_where_one_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def careful(env_id: str, seed: int) -> None:
+        assert env_id != "careless", f"{env_id} {seed}"
+
+    monkeypatch.setattr(tables, "CHECKS", {"one": careful, "two": careful})
+    table = tables.checks_table(["first", "second"], seed=3)
+    assert table.headings == ("world", "one", "two")
+    assert table.rows == [("first", "holds", "holds"), ("second", "holds", "holds")]
+    with pytest.raises(AssertionError, match="careless 3"):
+        tables.checks_table(["first", "careless"], seed=3)

@@ -221,6 +221,32 @@ def test_processes_that_join_at_once_lose_nothing(attempt: int) -> None:
         )
 
 
+def test_a_seed_that_is_joined_between_two_reads_is_no_damage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    record(named(0))
+    put_aside(named(1))
+    waiting = [named(1)]
+
+    def meanwhile(path: Path, sha256: str, find: Any = store._in_force) -> Any:
+        if waiting:
+            store.join(waiting.pop())
+        return find(path, sha256)
+
+    store._parsed.cache_clear()
+    monkeypatch.setattr(store, "_in_force", meanwhile)
+    assert store.recorded_seeds(*_variant(named())) == [0, 1]
+
+
+def test_files_replaced_within_one_tick_of_the_clock_are_read_again() -> None:
+    record(named(0))
+    times = {f: f.stat().st_mtime_ns for f in (named().json, named().csv)}
+    record(named(1))
+    for file, time in times.items():
+        os.utime(file, ns=(time, time))
+    assert store.recorded_seeds(*_variant(named())) == [0, 1]
+
+
 # --- of a variant that no chapter replays, the median seed's policy stays
 
 
@@ -378,8 +404,15 @@ def test_what_was_joined_but_not_tidied_away_is_not_joined_again() -> None:
 # --- a full disk
 
 
-def full_disk(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def filling_up(after: int) -> Callable[[int], None]:
+    """In the place of `os.fsync`."""
+    calls = itertools.count()
+
+    def sync(file: int) -> None:
+        if next(calls) >= after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return sync
 
 
 @pytest.mark.parametrize("call", range(3))
@@ -389,9 +422,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
     record(named())
     before = store.read(named())
     put_aside(named(), ROWS[:1], "second")
-    calls = itertools.count()
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", lambda _: next(calls) < call or full_disk())
+        patched.setattr(os, "fsync", filling_up(call))
         with pytest.raises(UserError, match="No space left on device.*make room") as no:
             store.join(named(), replace=True)
     assert str(named().json.parent) in str(no.value)
@@ -404,8 +436,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 def test_a_seed_that_finds_no_room_is_not_half_put_aside(
     call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = itertools.count()
-    monkeypatch.setattr(os, "fsync", lambda _: next(calls) < call or full_disk())
+    monkeypatch.setattr(os, "fsync", filling_up(call))
     with pytest.raises(UserError, match="No space left on device"):
         put_aside(named())
     assert not store.finished(named())
