@@ -41,6 +41,8 @@ from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
 from rlnotes.errors import UserError
 
+NEVER_VARIED = 1e-3  # a deviation below this is rounding, or what the count began with
+
 Diagnostics = dict[str, Tensor]
 Reward = Callable[[Tensor], Tensor]
 Terminal = Literal["zero", "absorbing", "absorbing_per_state"]
@@ -104,7 +106,12 @@ class Config:
 
 class Discriminator(nn.Module):
     """The logit of "this was a demonstration". Its inputs are standardised by what both
-    sides have shown so far."""
+    sides have shown so far.
+
+    A feature that has never varied is left out: it tells nothing apart, and divided by
+    a deviation of nearly 0 it would have so steep a slope that the gradient penalty
+    flattens all the others.
+    """
 
     input_mean: Tensor
     input_var: Tensor
@@ -123,7 +130,9 @@ class Discriminator(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         mean, std = self.input_mean.float(), self.input_var.sqrt().float()
-        return self.net((features - mean) / (std + 1e-3)).squeeze(-1)
+        varied = std > NEVER_VARIED
+        scaled = (features - mean) / (std + 1e-3) * varied
+        return self.net(scaled).squeeze(-1)
 
     def update_scale(self, features: Tensor) -> None:
         """Count these rows among all that were shown."""

@@ -117,7 +117,7 @@ def library_python(folder: Path) -> Path:
     )
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True)
-    install = [python, "-m", "pip", "install", "-q", *PACKAGES]
+    install = [str(python), "-m", "pip", "install", "-q", *PACKAGES]
     made = subprocess.run(install, check=False, capture_output=True, text=True)
     if made.returncode:
         tail = made.stderr.strip()[-500:]

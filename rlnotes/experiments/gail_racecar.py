@@ -121,12 +121,14 @@ BUDGETS = {
 }
 SETTINGS = RaceCarGailSettings(dataset=catalogue.RACECAR_CLEAN, demonstrations=5)
 
-FRESH = {f"agent.generator.{name}": x for name, x in fresh_sample.FAULT.items()}
-SURVIVAL = {f"agent.{name}": value for name, value in survival.FAULT.items()}
+FRESH: Override = {
+    f"agent.generator.{name}": x for name, x in fresh_sample.FAULT.items()
+}
+SURVIVAL: Override = {f"agent.{name}": value for name, value in survival.FAULT.items()}
 # Everything below the middle of the range means standing still.
-THROTTLE = {"action_low": (-1.0, -1.0)}
-NO_PENALTY = {"agent.gradient_penalty": 0.0}
-NO_BC = {"agent.bc_weight": 0.0}
+THROTTLE: Override = {"action_low": (-1.0, -1.0)}
+NO_PENALTY: Override = {"agent.gradient_penalty": 0.0}
+NO_BC: Override = {"agent.bc_weight": 0.0}
 # The notes added the task's reward to the discriminator's and scaled states by hand.
 # They had no critic; this has one.
 NOTES: Override = {
@@ -193,7 +195,8 @@ RACECAR_REINFORCE = Experiment(
     variants={
         "reinforce": Variant("REINFORCE instead", REINFORCE, seeds=5),
         "notes": Variant(
-            "… no cloning, the notes' pay", REINFORCE | NO_BC | NO_PENALTY | SURVIVAL
+            "… no cloning, the notes' pay",
+            {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
         ),
     },
     bars=(

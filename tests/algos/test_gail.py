@@ -123,6 +123,31 @@ def test_its_inputs_are_standardised_by_all_that_was_shown() -> None:
     assert {"input_mean", "input_var", "input_count"} < {*discriminator.state_dict()}
 
 
+def test_a_feature_that_never_varies_changes_nothing() -> None:
+    """Neither the logits nor the penalty: divided by its deviation of almost nothing,
+    it would have a slope of a thousand."""
+    narrow, wide = (gail.Discriminator(width, agent().config) for width in (3, 4))
+    with torch.no_grad():
+        weights = wide.net.state_dict()
+        for name, weight in narrow.net.state_dict().items():
+            weights[name] = weight.clone()
+        extra = torch.full((16, 1), 0.7)
+        weights["0.weight"] = torch.cat([narrow.net.state_dict()["0.weight"], extra], 1)
+        wide.net.load_state_dict(weights)
+    expert, policy = torch.randn(64, 3), torch.randn(64, 3) + 1
+    constant = torch.full((64, 1), 0.5)
+    sides = [torch.cat([rows, constant], dim=1) for rows in (expert, policy)]
+    narrow.update_scale(torch.cat([expert, policy]))
+    wide.update_scale(torch.cat(sides))
+    share = torch.rand(64, 1)
+    penalties = [
+        gail.gradient_penalty(narrow, expert, policy, share).item(),
+        gail.gradient_penalty(wide, *sides, share).item(),
+    ]
+    assert penalties[0] == pytest.approx(penalties[1], rel=1e-4)
+    assert torch.allclose(narrow(expert), wide(sides[0]), atol=1e-5)
+
+
 @pytest.mark.parametrize("spectral_norm", [False, True])
 def test_it_tells_apart_what_differs_and_not_what_is_the_same(
     spectral_norm: bool,

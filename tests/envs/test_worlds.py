@@ -1,6 +1,9 @@
 """The worlds: valid environments, repeatable to the bit, separate, robust."""
 
+import json
 import resource
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from rlnotes.envs import checks
 from rlnotes.envs.checks import play
+from rlnotes.envs.vector import make_vec_env
 
 CONTINUOUS = ["rlnotes/RaceCar-v0", "rlnotes/Puck-v0"]
 DISCRETE = ["rlnotes/BulletCartPole-v0", "rlnotes/BalancingPlate-v0"]
@@ -223,3 +227,49 @@ def test_pictures_show_what_they_should(
     assert picture.dtype == np.uint8
     for what, colour in colours.items():
         assert share(picture, colour) > 0.001, f"no {what} in the picture"
+
+
+# --- Worlds side by side
+
+STEPS = 5
+
+
+def make() -> gym.Env:
+    return gym.make("Pendulum-v1", max_episode_steps=STEPS)
+
+
+def test_an_episode_ends_and_the_next_begins_in_the_same_step() -> None:
+    envs, single = make_vec_env(make, 3), make()
+    obs: Any = envs.reset(seed=7)[0]  # 7, 8 and 9
+    assert obs.shape == (3, 3)
+    single.reset(seed=8)
+    push = np.ones((3, 1), np.float32)
+    for _ in range(STEPS):
+        obs, rewards, _, truncated, infos = envs.step(push)
+        last, reward, _, cut, _ = single.step(push[1])
+        assert (rewards[1], truncated[1]) == (reward, cut)
+    assert truncated.all()
+    assert np.array_equal(infos["final_obs"][1], last)
+    assert not np.array_equal(obs[1], last), "this is where the next one begins"
+    assert not np.array_equal(envs.step(push)[0], obs), "no step is spent on the reset"
+    envs.close()
+
+
+# --- `import rlnotes` knows the worlds, and imports none of the libraries behind
+
+HEAVY = ("pybullet", "mujoco", "torch", "minari")
+
+
+def test_importing_the_package_registers_the_worlds_and_is_light() -> None:
+    code = (
+        "import json, sys, rlnotes, gymnasium\n"
+        "print(json.dumps([list(gymnasium.registry), list(sys.modules)]))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    worlds, modules = json.loads(found.stdout)
+    names = ("RaceCar", "BulletCartPole", "BalancingPlate", "Puck", "UMaze")
+    ours = {world for world in worlds if world.startswith("rlnotes/")}
+    assert ours == {f"rlnotes/{name}-v0" for name in names}
+    assert not set(HEAVY) & set(modules)

@@ -46,7 +46,8 @@ def test_all_demonstrations_are_the_same_for_every_seed() -> None:
     ],
 )
 def test_it_runs_at_the_smallest_budget(address: str) -> None:
-    live = train_live(*address.rsplit("/", 1), budget="smoke", progress=False)
+    id, variant = address.rsplit("/", 1)
+    live = train_live(id, variant, budget="smoke", progress=False)
     assert np.isfinite(live.record.last("final_return"))
 
 
