@@ -159,5 +159,5 @@ QUESTIONS = Experiment(
         ),
     ),
     start=start,
-    seeds=3,
+    seeds=5,
 )
