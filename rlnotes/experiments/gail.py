@@ -160,7 +160,7 @@ CARTPOLE_GAIL = Experiment(
         Bar("from one demonstration every seed does", "one", "worst", ">=", 475.0),
     ),
     start=partial(start_gail, CARTPOLE),
-    seeds=5,
+    seeds=3,
 )
 
 
@@ -196,7 +196,7 @@ ACROBOT_GAIL = Experiment(
         Bar("with the notes' pay it never lets go", "gail-zero", "iqm", "<=", -400.0),
     ),
     start=partial(start_gail, ACROBOT),
-    seeds=5,
+    seeds=3,
 )
 
 
@@ -279,5 +279,5 @@ OFFLINE = Experiment(
         Bar("behaviour cloning does, too", "bc", "iqm", ">=", 475.0),
     ),
     start=start_offline,
-    seeds=5,
+    seeds=3,
 )

@@ -159,5 +159,5 @@ QUESTIONS = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )

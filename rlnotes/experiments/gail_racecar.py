@@ -170,7 +170,7 @@ RACECAR_PPO = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
 
 
@@ -210,7 +210,7 @@ RACECAR_REINFORCE = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
 
 
