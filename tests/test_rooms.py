@@ -223,7 +223,7 @@ def distributions(names: set[str]) -> set[str]:
 def test_every_imported_package_is_a_dependency() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
     named = {normal(re.split(r"[\[<>=!~ ;]", x)[0]) for x in project["dependencies"]}
-    needed = {name for path in OURS for name in distributions(imported_by(path))}
+    needed = distributions({name for path in OURS for name in imported_by(path)})
     assert needed - named == set()
     assert {"torch", "stable-baselines3", "ipython"} <= needed  # in functions, too
 
