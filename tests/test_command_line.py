@@ -11,13 +11,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from rlnotes import paths
 from rlnotes.__main__ import _json, main, parser
 from rlnotes.algos.policy import Policy
+from rlnotes.data import datasets
+from rlnotes.data.catalogue import CARTPOLE_EXPERT
 from rlnotes.experiments import ledger, registry
+from rlnotes.experiments.base import World
 from rlnotes.paths import Run
 from rlnotes.runs import bench, store
 
@@ -298,9 +302,44 @@ def test_evaluate_plays_what_is_scripted_and_counts_arrivals(capsys: Captured) -
 # --- data and bench
 
 
-def test_data_says_what_is_there(capsys: Captured) -> None:
-    found = shown_json(capsys, "data", "rlnotes/cartpole/expert-v0", "--json")
-    assert found == {"rlnotes/cartpole/expert-v0": "already there"}
+@pytest.fixture
+def dataset(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One of the book's, as far as its name goes."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(home / "datasets"))
+    world = World("CartPole-v1")
+    episodes = world.play(lambda obs: np.zeros(len(obs), np.int64), [0, 1])
+    datasets.create(
+        CARTPOLE_EXPERT,
+        world.make(),
+        episodes,
+        algorithm="falls to the left",
+        description="two episodes",
+        random_return=0.0,
+        expert_return=1.0,
+    )
+    return CARTPOLE_EXPERT
+
+
+def test_data_says_what_is_there(dataset: str, capsys: Captured) -> None:
+    found = shown_json(capsys, "data", dataset, "--json")
+    assert found == {dataset: "already there"}
+    assert main(["data", dataset]) == 0
+    assert capsys.readouterr().out == (
+        f"{dataset}: already there, in {datasets.path(dataset)}\n"
+    )
+
+
+def test_a_damaged_dataset_is_named_and_left_alone(
+    dataset: str, capsys: Captured
+) -> None:
+    (file,) = datasets.path(dataset).rglob("*.hdf5")
+    file.write_bytes(file.read_bytes()[:500])
+    assert main(["data", dataset]) == 2
+    said = capsys.readouterr().err
+    assert str(datasets.path(dataset)) in said
+    assert f"python -m rlnotes data {dataset}" in said
+    assert len(said.splitlines()) == 1
+    assert file.stat().st_size == 500
 
 
 def test_bench_prints_ratios(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +480,9 @@ def test_a_home_that_cannot_be_written_is_one_sentence(
 
 
 def test_driving_into_a_dataset_that_exists_is_refused_before_anybody_drives(
-    capsys: Captured,
+    dataset: str, capsys: Captured
 ) -> None:
-    assert main(["drive", "--dataset", "rlnotes/cartpole/expert-v0"]) == 2
-    assert "rlnotes/cartpole/expert-v0" in capsys.readouterr().err
+    assert main(["drive", "--dataset", dataset]) == 2
+    said = capsys.readouterr().err
+    assert str(datasets.path(dataset)) in said
+    assert len(said.splitlines()) == 1

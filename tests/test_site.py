@@ -1,4 +1,5 @@
-"""The built site: no warning, no dead link, no missing picture, nothing fetched from elsewhere."""
+"""The built site: no warning, no dead link, no missing picture, nothing fetched from
+elsewhere."""
 
 import subprocess
 import sys
@@ -8,7 +9,14 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
+# In one process, which builds the site once for all of them.
+pytestmark = [pytest.mark.slow(seconds=60), pytest.mark.xdist_group("site")]
+
 ROOT = Path(__file__).parents[1]
+PAGES = ("intro", "worlds", "td3bc", "gail", "ledger", "bibliography")
+CHAPTERS = ("worlds", "td3bc", "gail")
+
+Pages = dict[Path, BeautifulSoup]
 
 
 @pytest.fixture(scope="module")
@@ -16,15 +24,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built afresh, with warnings as errors, as `make book` does."""
     output = tmp_path_factory.mktemp("site")
     program = str(Path(sys.executable).with_name("jupyter-book"))
-    command = [program, "build", str(ROOT), "--path-output", str(output), "-W", "-n", "--keep-going"]
+    command = [program, "build", str(ROOT), "--path-output", str(output)]
+    command += ["-W", "-n", "--keep-going"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     return output / "_build" / "html"
 
 
 @pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, BeautifulSoup]:
-    return {path: BeautifulSoup(path.read_text(), "html.parser") for path in sorted(site.rglob("*.html"))}
+def pages(site: Path) -> Pages:
+    return {
+        path: BeautifulSoup(path.read_text(), "html.parser")
+        for path in sorted(site.rglob("*.html"))
+    }
 
 
 def is_remote(address: str) -> bool:
@@ -32,54 +44,72 @@ def is_remote(address: str) -> bool:
 
 
 def test_every_chapter_has_a_page(site: Path) -> None:
-    for name in ("intro", "worlds", "td3bc", "gail", "ledger", "bibliography"):
+    for name in PAGES:
         assert (site / "book" / f"{name}.html").exists()
     assert (site / "index.html").exists()
 
 
-def test_links_lead_somewhere(pages: dict[Path, BeautifulSoup]) -> None:
-    dead = []
-    for page, soup in pages.items():
-        for link in soup.find_all("a", href=True):
-            address = urlsplit(str(link["href"]))
-            if address.scheme or address.netloc:
-                continue
-            target = (page.parent / unquote(address.path)).resolve() if address.path else page
-            anchor = unquote(address.fragment)
-            if not target.exists() or (anchor and target in pages and not pages[target].find(id=anchor)):
-                dead.append(f"{page.name} → {link['href']}")
+def is_dead(link: str, page: Path, pages: Pages) -> bool:
+    address = urlsplit(link)
+    if address.scheme or address.netloc:
+        return False
+    path, anchor = unquote(address.path), unquote(address.fragment)
+    target = (page.parent / path).resolve() if path else page
+    if not target.exists():
+        return True
+    return bool(anchor and target in pages and not pages[target].find(id=anchor))
+
+
+def test_links_lead_somewhere(pages: Pages) -> None:
+    dead = [
+        f"{page.name} → {link['href']}"
+        for page, soup in pages.items()
+        for link in soup.find_all("a", href=True)
+        if is_dead(str(link["href"]), page, pages)
+    ]
     assert dead == []
 
 
-def test_pictures_and_films_are_there(pages: dict[Path, BeautifulSoup]) -> None:
-    missing = []
-    for page, soup in pages.items():
-        for tag in soup.find_all(["img", "video", "source"], src=True):
-            address = str(tag["src"])
-            if not address.startswith("data:") and not (page.parent / unquote(address)).exists():
-                missing.append(f"{page.name} → {address}")
+def test_pictures_and_films_are_there(pages: Pages) -> None:
+    missing = [
+        f"{page.name} → {tag['src']}"
+        for page, soup in pages.items()
+        for tag in soup.find_all(["img", "video", "source"], src=True)
+        if not str(tag["src"]).startswith("data:")
+        and not (page.parent / unquote(str(tag["src"]))).exists()
+    ]
     assert missing == []
-    for name in ("worlds", "td3bc"):
-        chapter = next(soup for page, soup in pages.items() if page.name == f"{name}.html")
-        assert len(chapter.find_all("img", src=lambda address: "_images" in str(address))) >= 4
+    for name in CHAPTERS:
+        (chapter,) = [soup for page, soup in pages.items() if page.stem == name]
+        drawn = [str(image["src"]) for image in chapter.find_all("img", src=True)]
+        assert len([address for address in drawn if "_images" in address]) >= 4
         assert chapter.find("video")
 
 
-def test_the_pages_need_no_network(pages: dict[Path, BeautifulSoup]) -> None:
+def test_the_pages_need_no_network(pages: Pages) -> None:
     remote = []
+    loaded = ["script", "img", "iframe", "video", "source"]
     for page, soup in pages.items():
-        for tag in soup.find_all(["script", "img", "iframe", "video", "source"], src=True):
-            if is_remote(str(tag["src"])):
-                remote.append(f"{page.name} → {tag['src']}")
-        for tag in soup.find_all("link", href=True):
-            if is_remote(str(tag["href"])) and "canonical" not in (tag.get("rel") or []):
-                remote.append(f"{page.name} → {tag['href']}")
+        addresses = [str(tag["src"]) for tag in soup.find_all(loaded, src=True)]
+        addresses += [
+            str(tag["href"])
+            for tag in soup.find_all("link", href=True)
+            if "canonical" not in (tag.get("rel") or [])
+        ]
+        remote += [f"{page.name} → {one}" for one in addresses if is_remote(one)]
     assert remote == []
 
 
-def test_no_output_is_an_error_or_a_raw_object(pages: dict[Path, BeautifulSoup]) -> None:
+def test_no_output_is_an_error_or_a_raw_object(pages: Pages) -> None:
     for page, soup in pages.items():
         text = soup.get_text()
         assert "Traceback (most recent call last)" not in text, page
         assert "object at 0x" not in text, page
         assert "<IPython.core.display" not in text, page
+
+
+def test_answers_are_folded(pages: Pages) -> None:
+    for name in CHAPTERS:
+        (chapter,) = [soup for page, soup in pages.items() if page.stem == name]
+        summaries = [tag.get_text() for tag in chapter.select("details > summary")]
+        assert sum("Answer" in summary for summary in summaries) == 3

@@ -7,6 +7,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from rlnotes.data import dagger
+from rlnotes.data.demonstrators import PurePursuit
 from rlnotes.data.rollouts import Episode, Stage, rollout
 
 
@@ -113,3 +115,24 @@ def test_discounted_return_by_hand() -> None:
     episode = Episode(0, np.zeros((4, 1)), np.zeros((3, 1)), rewards, True, False)
     assert episode.discounted_return(gamma=0.5) == pytest.approx(1 + 1 + 1)
     assert episode.total_reward == 7
+
+
+# --- DAgger keeps the learner's states and takes the expert's actions
+
+
+def straight_on(obs: np.ndarray) -> np.ndarray:
+    return np.tile(np.array([0.0, 0.5], np.float32), (len(obs), 1))
+
+
+def make_env() -> gym.Env:
+    return gym.make("rlnotes/RaceCar-v0", start_noise=1.0)
+
+
+def test_states_of_the_learner_actions_of_the_expert() -> None:
+    driven = rollout(make_env, straight_on, [1, 2])
+    corrected = dagger.corrected(make_env, straight_on, PurePursuit(), [1, 2])
+    for before, after in zip(driven, corrected, strict=True):
+        assert np.array_equal(before.observations, after.observations)
+        assert np.array_equal(before.rewards, after.rewards)
+        assert np.array_equal(after.actions, PurePursuit()(before.observations[:-1]))
+        assert not np.array_equal(after.actions, before.actions)

@@ -7,9 +7,18 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from rlnotes.algos.policy import Policy
 from rlnotes.errors import UserError
-from rlnotes.report import figures
+from rlnotes.experiments import registry
+from rlnotes.experiments.pendulum import PENDULUM
+from rlnotes.paths import Run
+from rlnotes.report import addresses, figures
+from rlnotes.report.addresses import Measure, measure
+from rlnotes.report.claims import ClaimFailed, check
+from rlnotes.report.live import live_claim, live_curves, live_table
 from rlnotes.report.results import Fires, Results
+from rlnotes.runs.run import Live
+from rlnotes.runs.store import Record
 
 mpl.use("agg")
 
@@ -154,3 +163,143 @@ def test_claims_come_from_bars_and_addresses(results: Results) -> None:
     assert not results.claim("all arrive in time", seconds, "<=", 99.0).holds
     assert {claim.seeds for claim in claims} == {2}
     assert all(claim.missed for claim in results.claims(missed=True))
+
+
+# --- What was trained just now is shown as something that varies; its settings ar
+
+mpl.use("agg")
+
+ROWS = (
+    (500, "return", 10.0),
+    (1_000, "return", 30.0),
+    (1_000, "final_success_percent", 40.0),
+    (1_000, "steps_to_goal", 12.0),
+)
+INFO = {"settings": {"agent": {"alpha": 2.5}}}
+RECORD = Record(Run("toy/task", "good", 0, "ci"), INFO, ROWS)
+LIVE = Live(RECORD, Policy((4,), (), (), (8,), "argmax", num_actions=2))
+
+
+def test_a_line_for_each() -> None:
+    ax = live_curves({"one": LIVE, "two": LIVE})
+    one, two = ax.get_lines()
+    assert np.asarray(one.get_ydata()).tolist() == [10.0, 30.0]
+    assert one.get_color() != two.get_color()
+    assert "just now" in ax.get_title()
+    assert ax.get_xlabel() == "steps in the world"
+
+
+def test_learners_without_a_world_count_updates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "EXPERIMENTS", {"toy/task": PENDULUM})
+    assert live_curves({"one": LIVE}).get_xlabel() == "updates"
+    assert live_curves({"one": LIVE}, xlabel="years").get_xlabel() == "years"
+
+
+def test_only_measurements_are_marked() -> None:
+    table = live_table(
+        {"α = 2.5": LIVE},
+        {
+            "updates": "steps",
+            "α": "settings.agent.alpha",
+            "arrived, %": "",
+            "return at best": "return/peak:.0f",
+            "to the goal": "steps_to_goal",
+        },
+    )
+    assert table.rows == [("α = 2.5", "1,000", "2.5", "⟨40.0⟩", "⟨30⟩", "⟨12.0⟩")]
+
+
+def test_a_claim_about_what_the_ledger_reports() -> None:
+    assert "⟨40.0⟩" in repr(check(live_claim("it arrives", LIVE, ">=", 30.0)))
+    with pytest.raises(ClaimFailed, match="it learns"):
+        check(live_claim("it learns", LIVE, ">=", 50.0, "return"))
+
+
+# --- Addresses name one recorded number, or say clearly why not
+
+RETURNS = (9.0, 40.0, 10.0, 20.0, 30.0)
+
+
+def record(*returns: float, seed: int = 0) -> Record:
+    curve = [((i + 1) * 100, "return", value) for i, value in enumerate(returns)]
+    rows = (*curve, (100 * len(returns), "final_return", returns[-1] + 1))
+    info = {"settings": {"agent": {"gamma": 0.99}, "budget": {"steps": 500}}}
+    return Record(Run("toy/task", "good", seed), info, rows)
+
+
+def test_words_are_metric_then_along_then_over() -> None:
+    assert measure("", "final_return") == Measure("final_return", "final", "iqm")
+    assert measure("worst", "final_return") == Measure("final_return", "final", "worst")
+    assert measure("metres", "final_return") == Measure("metres", "final", "iqm")
+    assert measure("metres/late/max", "x") == Measure("metres", "late", "max")
+    assert measure("late", "final_return") == Measure("return", "late", "iqm")
+
+
+def test_too_many_words_are_an_error_that_lists_the_statistics() -> None:
+    with pytest.raises(UserError, match="'return/iqn' is not .*late.*median"):
+        measure("return/iqn", "final_return")
+
+
+@pytest.mark.parametrize(
+    ("along", "value"),
+    [("final", 30.0), ("first", 9.0), ("peak", 40.0), ("late", 20.0)],
+)
+def test_along_a_curve(along: str, value: float) -> None:
+    """The last quarter of five evaluations is two."""
+    assert addresses.value(record(*RETURNS), "return", along) == value
+
+
+@pytest.mark.parametrize(
+    ("over", "value"),
+    [
+        ("iqm", 25.0),
+        ("worst", 0.0),
+        ("best", 100.0),
+        ("median", 25.0),
+        ("seeds", 4),
+        ("low", 10.0),
+        ("high", 80.0),
+    ],
+)
+def test_over_seeds(over: str, value: float) -> None:
+    found = [record(one) for one in (0.0, 20.0, 30.0, 100.0)]
+    measured = Measure("return", over=over).of(found)
+    if over in {"low", "high"}:
+        assert min(0.0, value) <= measured <= max(100.0, value)
+    else:
+        assert measured == value
+
+
+def test_seeds_without_a_value_are_left_out() -> None:
+    found = [record(one) for one in (math.nan, 20.0)]
+    assert Measure("return").of(found) == 20.0
+    assert math.isnan(Measure("return").of(found[:1]))
+
+
+def test_settings_and_the_length_of_training() -> None:
+    assert measure("settings.agent.gamma", "x").of([record(1.0)]) == 0.99
+    assert measure("steps", "x").of([record(1.0, 2.0)]) == 200
+    with pytest.raises(UserError, match="toy/task good seed 0: no setting agent.alpha"):
+        measure("settings.agent.alpha", "x").of([record(1.0)])
+
+
+def test_an_unknown_metric_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(UserError, match="'metres'. Recorded: final_return, return"):
+        addresses.value(record(1.0), "metres")
+
+
+def test_an_address_is_split_at_the_id_and_the_variant() -> None:
+    assert addresses.split("good/worst", "toy/task") == ("toy/task", "good", "worst")
+    there = addresses.split("toy/copy/copy/return/late", "toy/task")
+    assert there == ("toy/copy", "copy", "return/late")
+    with pytest.raises(UserError, match="variant of toy/copy 'god'. Valid: copy"):
+        addresses.split("toy/copy/god", "toy/task")
+    assert addresses.experiment_of("toy/task/good") == "toy/task"
+    assert addresses.experiment_of("toy/tasks/good") is None
+
+
+def test_the_format_is_cut_off() -> None:
+    assert addresses.formatted("good/worst:.0%") == ("good/worst", ".0%")
+    assert addresses.formatted("good/worst") == ("good/worst", None)

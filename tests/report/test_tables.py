@@ -1,5 +1,6 @@
 """Cells: what numbers look like, and what datasets hold."""
 
+import inspect
 import math
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 from rlnotes.data import datasets
 from rlnotes.data.rollouts import Episode
-from rlnotes.report import tables
+from rlnotes.report import statistics, tables
+from rlnotes.report.source import show
 
 
 @pytest.mark.parametrize(
@@ -62,3 +64,12 @@ def test_the_table_of_checks_says_what_holds_and_raises_where_one_does_not(
     assert table.rows == [("first", "holds", "holds"), ("second", "holds", "holds")]
     with pytest.raises(AssertionError, match="careless 3"):
         tables.checks_table(["first", "careless"], seed=3)
+
+
+# --- The source that a chapter shows is that of the package
+
+
+def test_the_source_stands_under_its_full_name() -> None:
+    shown = show(statistics.iqm, statistics.interval).data
+    assert shown.startswith("`rlnotes.report.statistics.iqm`\n\n```python\ndef iqm(")
+    assert inspect.getsource(statistics.interval) in shown

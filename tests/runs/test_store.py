@@ -291,8 +291,6 @@ def test_otherwise_every_policy_stays(variant: str, budget: str, seeds: int) -> 
 
 # --- killed at any point
 
-Death = Callable[[], None]
-
 
 def dying_at(line: int, functions: set[str]) -> Callable[..., Any]:
     """A tracer that ends the process, as SIGKILL does, before the given line (counted
@@ -316,7 +314,8 @@ def join_and_die(run: Run, line: int) -> bool:
     """In another process; whether it died before it was done."""
     child = os.fork()
     if child == 0:
-        sys.settrace(dying_at(line, {"join", "write_variant", "_replace_with"}))
+        parts = {"join", "write_variant", "_replace_with", "_finish_interrupted"}
+        sys.settrace(dying_at(line, parts))
         store.join(run, replace=True)
         os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -325,13 +324,17 @@ def join_and_die(run: Run, line: int) -> bool:
     return code == 9
 
 
-@pytest.mark.parametrize("replaced", [False, True], ids=["a new seed", "replacing"])
+@pytest.mark.parametrize("case", ["a new seed", "replacing", "after another death"])
 def test_killed_at_any_line_the_old_or_the_new_record_is_there(
-    replaced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, other = named(5 if not replaced else 0), named(1)
+    run, other = named(0 if case == "replacing" else 5), named(1)
     for seed in (0, 2):
         record(named(seed))
+    if case == "after another death":
+        put_aside(named(7))
+        join_until_rename(3, named(7), monkeypatch)
+        shutil.rmtree(named(7).in_flight)
     put_aside(run, ROWS[:2], "second")
     put_aside(other)
     monkeypatch.setattr(os, "fsync", lambda file: None)  # the power stays on
@@ -355,7 +358,7 @@ def test_killed_at_any_line_the_old_or_the_new_record_is_there(
         ]
         assert not any(path.is_dir() for path in run.in_flight.parent.iterdir())
     assert line > 40  # it did die in many places
-    assert seen == {"first" if replaced else None, "second"}
+    assert seen == {"first" if case == "replacing" else None, "second"}
 
 
 def what_is_there(run: Run) -> str | None:
@@ -370,12 +373,8 @@ def what_is_there(run: Run) -> str | None:
     return store.read(run).info["note"] if run.seed in seeds else None
 
 
-@pytest.mark.parametrize("call", range(5))
-def test_interrupted_between_two_renames_nothing_is_lost(
-    call: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record(named())
-    put_aside(named(), ROWS[:2], "second")
+def join_until_rename(call: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted before the given one of its five renames; the third is the JSON's."""
     calls = itertools.count()
 
     def interrupted(old: Path, new: Path, rename: Any = os.replace) -> None:
@@ -386,7 +385,16 @@ def test_interrupted_between_two_renames_nothing_is_lost(
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            store.join(named(), replace=True)
+            store.join(run, replace=True)
+
+
+@pytest.mark.parametrize("call", range(5))
+def test_interrupted_between_two_renames_nothing_is_lost(
+    call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(named())
+    put_aside(named(), ROWS[:2], "second")
+    join_until_rename(call, named(), monkeypatch)
     assert not [path for path in files(named()) if path.suffix == ".partial"]
     assert store.read(named()).rows == (ROWS if call < 3 else ROWS[:2])
     store.join(named(), replace=True)

@@ -93,6 +93,7 @@ def test_no_training_outlives_its_sweep(number: signal.Signals, early: bool) -> 
     sweeping.send_signal(number)
     assert sweeping.wait(PATIENCE) != 0
     wait_until(lambda: all(map(gone, training)), "its end")
+    assert store.recorded_seeds(ID, VARIANT, "full") == []  # it did not just finish
     with store.seed_lock(named(0, "full")):
         pass  # and the seed is free
 

@@ -1,0 +1,112 @@
+"""Faults of the data and of its measurement: a flag, a missing tanh, a scale."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rlnotes.algos.policy import Policy
+from rlnotes.autopsies import hand_scaling, raw_mean, time_limits
+from rlnotes.autopsies.time_limits import truncation_as_termination
+from rlnotes.data import datasets
+from rlnotes.data.rollouts import Episode
+from rlnotes.data.transitions import Transitions
+
+
+def episode(length: int, terminated: bool) -> Episode:
+    steps = np.zeros((length, 1)), np.zeros(length)
+    return Episode(0, np.zeros((length + 1, 1)), *steps, terminated, not terminated)
+
+
+def test_only_the_last_flag_changes() -> None:
+    healthy = episode(3, terminated=False)
+    faulty = truncation_as_termination(healthy)
+    assert Transitions.from_episodes([healthy]).all().terminated.tolist() == [0, 0, 0]
+    assert Transitions.from_episodes([faulty]).all().terminated.tolist() == [0, 0, 1]
+    assert faulty.observations is healthy.observations
+
+
+def test_it_fires_where_the_clock_is_taken_for_an_end() -> None:
+    out_of_time = [episode(3, terminated=False)] * 4
+    faulty = [truncation_as_termination(one) for one in out_of_time]
+    assert time_limits.fires(faulty, time_limit=3)
+    assert not time_limits.fires(out_of_time, time_limit=3)
+    assert not time_limits.fires([*out_of_time, episode(2, terminated=True)], 3)
+
+
+# --- The mean without its tanh
+
+LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 1.0])
+
+
+def policy() -> Policy:
+    torch.manual_seed(0)
+    return Policy((3,), LOW, HIGH, (16,), "gaussian", obs_mean=np.ones(3))
+
+
+def test_the_fault_leaves_out_the_tanh_and_nothing_else() -> None:
+    obs = np.random.default_rng(0).normal(size=(50, 3))
+    healthy, faulty = policy().act(obs), raw_mean.raw_mean_policy(policy())(obs)
+    center, scale = (HIGH + LOW) / 2, (HIGH - LOW) / 2
+    squashed = np.tanh((faulty - center) / scale) * scale + center
+    assert healthy == pytest.approx(squashed, abs=1e-6)
+
+
+def test_it_fires_on_the_fault_and_not_on_the_policy() -> None:
+    obs = 20 * np.random.default_rng(0).normal(size=(50, 3))
+    assert raw_mean.fires(raw_mean.raw_mean_policy(policy())(obs), LOW, HIGH)
+    assert not raw_mean.fires(policy().act(obs), LOW, HIGH)
+
+
+# --- States scaled by hand
+
+
+def test_the_pendulums_velocity_is_divided_by_its_bound() -> None:
+    mean, std = hand_scaling.velocity_by_bound(np.zeros((5, 3)))
+    assert mean.tolist() == [0, 0, 0]
+    assert std.tolist() == [1, 1, 8]
+
+
+@pytest.mark.parametrize("width", [9, 11])
+def test_positions_are_divided_by_the_length_of_the_track(width: int) -> None:
+    mean, std = hand_scaling.positions_by_15(np.zeros((5, width)))
+    assert mean.tolist() == [0] * width
+    assert std.tolist() == [15, 15, *[1] * 7, *[15] * (width - 9)]
+
+
+def test_it_fires_on_a_spread_that_is_far_from_1() -> None:
+    wide = np.random.default_rng(0).normal(size=(500, 3)) * [
+        1,
+        10,
+        0,
+    ]  # one is constant
+    assert hand_scaling.fires(wide, np.ones(3))
+    assert not hand_scaling.fires(wide, wide.std(0) + 1e-3)
+
+
+@pytest.mark.slow(seconds=5)
+@pytest.mark.parametrize(
+    ("dataset", "fault"),
+    [
+        ("rlnotes/pendulum/expert-v0", hand_scaling.velocity_by_bound),
+        ("rlnotes/racecar/clean-v0", hand_scaling.positions_by_15),
+    ],
+)
+def test_on_the_books_data_it_fires_on_the_fault_only(dataset: str, fault: Any) -> None:
+    seen = np.concatenate([e.observations for e in datasets.load(dataset)])
+    assert hand_scaling.fires(seen, fault(seen)[1])
+    assert not hand_scaling.fires(seen, seen.std(0) + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("healthy", "faulty"),
+    [
+        (("td3bc/pendulum", "td3bc-expert"), ("td3bc/pendulum", "hand-scaled-states")),
+        (("td3bc/racecar", "bc-clean"), ("td3bc/racecar", "bc-divided-by-15")),
+    ],
+)
+def test_the_twins_differ_by_the_scale_only(
+    differing: Any, healthy: tuple[str, str], faulty: tuple[str, str]
+) -> None:
+    assert differing(healthy, faulty) == {"obs_scale"}
