@@ -91,8 +91,8 @@ def test_every_command_explains_itself_and_its_options(
     assert stopped.value.code == 0
     shown = capsys.readouterr().out
     assert "--json" in shown
-    (sub,) = (a for a in parser()._actions if isinstance(a.choices, dict))
-    assert all(action.help for action in sub.choices[command]._actions)  # type: ignore[index]
+    (choices,) = (a.choices for a in parser()._actions if isinstance(a.choices, dict))
+    assert all(action.help for action in choices[command]._actions)
 
 
 # --- list

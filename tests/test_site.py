@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 # In one process, which builds the site once for all of them.
-pytestmark = [pytest.mark.slow(seconds=60), pytest.mark.xdist_group("site")]
+pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.xdist_group("site")]
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("intro", "worlds", "td3bc", "gail", "ledger", "bibliography")

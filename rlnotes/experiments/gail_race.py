@@ -131,7 +131,7 @@ RACE = Experiment(
     world=lambda settings: CARTPOLE,
     settings=RaceSettings(dataset=catalogue.CARTPOLE_EXPERT, demonstrations=10),
     budgets={
-        "smoke": Budget(2_048, evaluations=1, curve_episodes=1, final_episodes=1),
+        "smoke": Budget(4_096, evaluations=1, curve_episodes=1, final_episodes=1),
         "ci": CARTPOLE_GAIL.budgets["ci"],
         "full": CARTPOLE_GAIL.budgets["full"],
     },

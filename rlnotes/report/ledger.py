@@ -105,8 +105,9 @@ def _in_words(home: str, bar: Bar) -> str:
         subject = seed if unnamed else f"{seed}'s {metric.name}"
     if isinstance(bar.against, str):
         id, variant = claims.place(home, bar.against)
-        times = "" if bar.times == 1 else f"{bar.times:g} × "
-        threshold = f"{times}that of {registry.find(id).variants[variant].label}"
+        threshold = f"that of {registry.find(id).variants[variant].label}"
+        if bar.times != 1:
+            return f"{subject} within {abs(bar.times - 1):.0%} of {threshold}"
     else:
         threshold = tables.text(bar.times * bar.against, "g") + metric.unit
     return f"{subject} {claims.SIGNS[bar.sense]} {threshold}"

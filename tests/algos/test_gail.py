@@ -136,7 +136,7 @@ def test_a_feature_that_never_varies_changes_nothing() -> None:
         wide.net.load_state_dict(weights)
     expert, policy = torch.randn(64, 3), torch.randn(64, 3) + 1
     constant = torch.full((64, 1), 0.5)
-    sides = [torch.cat([rows, constant], dim=1) for rows in (expert, policy)]
+    sides = torch.cat([expert, constant], 1), torch.cat([policy, constant], 1)
     narrow.update_scale(torch.cat([expert, policy]))
     wide.update_scale(torch.cat(sides))
     share = torch.rand(64, 1)

@@ -49,7 +49,7 @@ def test_bars_are_told_by_the_experiment(home: Path) -> None:
         "IQM of success ≥ 95%, worst seed's success ≥ 90%,"
         " IQM of seconds to the finish ≤ 17.1"
     )
-    assert copy == "IQM ≥ 1.1 × that of the expert"
+    assert copy == "IQM within 10% of that of the expert"
     assert later == "some day"
 
 

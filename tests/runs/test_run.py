@@ -206,7 +206,7 @@ def test_a_damaged_checkpoint_is_noticed_before_training(
 def test_a_seed_whose_joining_was_interrupted_is_not_trained_again(
     monkeypatch: pytest.MonkeyPatch, tiny: Experiment[Any]
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -214,7 +214,7 @@ def test_a_seed_whose_joining_was_interrupted_is_not_trained_again(
         with pytest.raises(KeyboardInterrupt):
             running.run(SEED_0, progress=False)
     assert store.recorded_seeds(ID, "sac", "smoke") == []
-    monkeypatch.setitem(registry.EXPERIMENTS, ID, replace(tiny, start=interrupted))  # type: ignore[arg-type]
+    monkeypatch.setitem(registry.EXPERIMENTS, ID, replace(tiny, start=interrupted))
     assert running.run(SEED_0, progress=False).last("final_return") < 0
 
 
