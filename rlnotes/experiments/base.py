@@ -202,9 +202,12 @@ class Variant:
     replayed: bool = False  # a chapter plays every seed's policy, so all are kept
 
 
-def fresh_seeds(count: int = 5) -> Variant:
+FRESH = "fresh-seeds"
+
+
+def fresh_seeds(count: int = 5) -> dict[str, Variant]:
     """The first variant again, on seeds that no setting was chosen on."""
-    return Variant("on fresh seeds", seeds=count, first_seed=100)
+    return {FRESH: Variant("on fresh seeds", seeds=count, first_seed=100)}
 
 
 S = TypeVar("S", bound=Settings)
@@ -269,6 +272,16 @@ class Experiment(Generic[S]):
     @property
     def main_variant(self) -> str:
         return next(iter(self.variants))
+
+    @property
+    def all_bars(self) -> tuple[Bar, ...]:
+        """The bars, and those of the first variant once more for its fresh seeds."""
+        again = [
+            replace(bar, variant=FRESH, sentence=f"{bar.sentence}, on fresh seeds too")
+            for bar in self.bars
+            if bar.variant == self.main_variant and FRESH in self.variants
+        ]
+        return (*self.bars, *again)
 
     @property
     def metric(self) -> str:

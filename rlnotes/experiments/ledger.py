@@ -40,7 +40,7 @@ ROWS: tuple[Row, ...] = (
         "without the BC term: −1380 to −1655, the pendulum spins",
         autopsy=True,
     ),
-    Row("td3bc/umaze", OFFLINE, "“2000 updates are enough”, no figures"),
+    Row("td3bc/umaze", OFFLINE, "2000 updates said to be enough, no figures"),
     Row("racecar/demos", OFFLINE, "100 episodes driven by keyboard"),
     Row(
         "td3bc/racecar",

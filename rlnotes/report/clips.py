@@ -4,19 +4,20 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import imageio.v3 as imageio
+import matplotlib
 import numpy as np
 from IPython.display import Video
 from matplotlib.axes import Axes
 from PIL import Image, ImageDraw, ImageFont
 
 from rlnotes.data.rollouts import BatchPolicy
-from rlnotes.report import figures
+from rlnotes.report import figures, tables
 
 TILE = 240  # height; the width follows the camera's
 CAPTION = 48  # with the tile a multiple of 16, as the codec wants it
@@ -114,12 +115,21 @@ def _filmed(make_env: Callable[..., gym.Env[Any, Any]]) -> Iterator[gym.Env[Any,
                 os.environ[name] = value
 
 
+@cache
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    """The figures' own, which has Greek letters and a true minus; Pillow's has not."""
+    folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    return ImageFont.truetype(folder / "DejaVuSans.ttf", size)
+
+
 def _tile(frame: Any, label: str, total: float) -> np.ndarray:
     width = round(TILE * frame.shape[1] / frame.shape[0] / 16) * 16
     tile = Image.new("RGB", (width, TILE + CAPTION), "white")
     tile.paste(Image.fromarray(frame).resize((width, TILE)), (0, CAPTION))
     draw = ImageDraw.Draw(tile)
-    draw.text((10, 4), label, fill="black", font=ImageFont.load_default(17))
-    small = ImageFont.load_default(13)
-    draw.text((10, 25), f"return so far {total:.0f}", fill="#555555", font=small)
+    draw.text((10, 4), label, fill="black", font=_font(15))
+    small = _font(12)
+    draw.text(
+        (10, 25), f"return so far {tables.number(total, 0)}", fill="#555555", font=small
+    )
     return np.asarray(tile)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rlnotes.errors import UserError
 from rlnotes.experiments import ledger, registry
-from rlnotes.experiments.base import Bar, Experiment
+from rlnotes.experiments.base import FRESH, Bar, Experiment
 from rlnotes.experiments.ledger import Row
 from rlnotes.report import claims, metrics, statistics, tables
 from rlnotes.runs import store
@@ -57,9 +57,8 @@ def _entry(row: Row) -> Entry:
 def _found(experiment: Experiment[Any]) -> dict[str, Any]:
     if not complete(experiment):
         return {"verdict": NOT_RECORDED}
-    values = store.finals(experiment.id, experiment.main_variant, experiment.metric)
-    summary = statistics.summary(values)
-    reached = all(claims.from_bar(experiment, bar).holds for bar in experiment.bars)
+    summary = statistics.summary(_reported(experiment))
+    reached = all(claims.from_bar(experiment, bar).holds for bar in experiment.all_bars)
     interval = _rounded(summary.low), _rounded(summary.high)
     return {
         "recorded": _rounded(summary.iqm),
@@ -67,6 +66,16 @@ def _found(experiment: Experiment[Any]) -> dict[str, Any]:
         "verdict": REACHED if reached else NOT_REACHED,
         "cost_minutes": _rounded(cost_minutes(experiment)),
     }
+
+
+def _reported(experiment: Experiment[Any]) -> list[float]:
+    """What the first variant came to; where fresh seeds were worse, what they did."""
+    id, metric, variants = experiment.id, experiment.metric, [experiment.main_variant]
+    if FRESH in experiment.variants:
+        variants.append(FRESH)
+    found = [store.finals(id, variant, metric) for variant in variants]
+    less_is_better = bool(experiment.bars) and experiment.bars[0].sense == "<="
+    return (max if less_is_better else min)(found, key=statistics.iqm)
 
 
 def _rounded(value: float) -> float | None:

@@ -313,7 +313,7 @@ class Results:
     def claims(self, *more: Claim, missed: bool = False) -> list[Claim]:
         """What the ledger's bars say, then what else a chapter says. With `missed` the
         bars are declared missed."""
-        bars = self.experiment.bars
+        bars = self.experiment.all_bars
         return [*(claims.from_bar(self.experiment, bar, missed) for bar in bars), *more]
 
     def claim(

@@ -3,10 +3,13 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rlnotes.experiments import registry
+from rlnotes.experiments.base import FRESH, fresh_seeds
 from rlnotes.paths import Run
 from rlnotes.report import ledger
 
@@ -85,3 +88,28 @@ def test_costs(recorded: None) -> None:
     ]
     first = ledger.costs().rows[0]
     assert tuple(first[:5]) == ("toy/task", "good", "2", "1.0", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("fresh", "verdict", "shown"),
+    [(99.0, "reached", 96.0), (95.5, "reached", 95.5), (40.0, "not reached", 40.0)],
+)
+def test_where_fresh_seeds_are_worse_they_are_what_is_shown(
+    recorded: None,
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    fresh: float,
+    verdict: str,
+    shown: float,
+) -> None:
+    task = registry.EXPERIMENTS["toy/task"]
+    again = replace(task, variants={**task.variants, **fresh_seeds(2)})
+    monkeypatch.setitem(registry.EXPERIMENTS, "toy/task", again)
+    assert list(again.training_seeds(FRESH)) == [100, 101]
+    for seed in (100, 101):
+        write("toy/task", FRESH, seed, fresh, 17.0)
+    entry = ledger.entries()[0]
+    assert (entry.verdict, entry.recorded) == (verdict, shown)
+    sentences = [bar.sentence for bar in again.all_bars]
+    assert "good is good, on fresh seeds too" in sentences
+    assert "bad is bad, on fresh seeds too" not in sentences
