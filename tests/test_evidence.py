@@ -47,7 +47,8 @@ def old_csv(record: Record) -> bytes:
     writer.writerow(["step", "metric", "value"])
     names = record.info["migrated"]["metric_names"]
     for step, name, value in record.rows:
-        writer.writerow([step, names.get(name, name), repr(value)])
+        number = int(value) if name == "checks_held" else value  # these were counted
+        writer.writerow([step, names.get(name, name), repr(number)])
     return text.getvalue().encode()
 
 
