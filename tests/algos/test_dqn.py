@@ -115,6 +115,7 @@ def trained(
     return agent
 
 
+@pytest.mark.slow(seconds=2)
 def test_learns_the_values_of_a_corridor_through_its_time_limit() -> None:
     """Q(cell, right) = 0.5 ** (steps left − 1): wrong near the start if truncation
     counted as an end."""
@@ -131,6 +132,7 @@ def test_a_target_that_is_never_updated_learns_only_the_last_step() -> None:
     assert np.abs(values[:2, 1] - (0.25, 0.5)).max() > 0.1
 
 
+@pytest.mark.slow(seconds=2)
 def test_it_learns_from_what_it_sees_in_play() -> None:
     """A world that is shifted and stretched, with a policy that knows it, is the same
     world: to the last bit."""

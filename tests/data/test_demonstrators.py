@@ -30,6 +30,7 @@ def drive(
     return rollout(make_env, player, starts, at_once=10)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow(seconds=7)
 def test_the_script_arrives_from_99_of_100_perturbed_starts() -> None:
     episodes = drive(PurePursuit(), reset_seeds("evaluate", 5, 100))
     assert sum(episode.total_reward == 3 for episode in episodes) >= 99

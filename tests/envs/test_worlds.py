@@ -56,6 +56,7 @@ def test_two_worlds_in_one_process_do_not_touch(world: str) -> None:
 
 
 @each_world
+@pytest.mark.slow(seconds=12)
 def test_a_thousand_random_episodes_neither_leak_nor_leave_their_spaces(
     world: str,
 ) -> None:

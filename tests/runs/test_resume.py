@@ -389,6 +389,7 @@ def start_killable(run: Run) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([*command, "--save-every", "0"])
 
 
+@pytest.mark.slow(seconds=10)
 def test_a_killed_run_goes_on_when_it_is_started_again() -> None:
     run = Run("experts/pendulum", "half-trained", 0, "smoke")
     state = run.in_flight / "state.safetensors"

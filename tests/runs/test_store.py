@@ -325,6 +325,7 @@ def join_and_die(run: Run, line: int) -> bool:
 
 
 @pytest.mark.parametrize("case", ["a new seed", "replacing", "after another death"])
+@pytest.mark.slow(seconds=8)
 def test_killed_at_any_line_the_old_or_the_new_record_is_there(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

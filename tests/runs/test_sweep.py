@@ -60,6 +60,7 @@ def gone(pid: int) -> bool:
     return found is None or found[0] == "Z"  # dead, and not yet buried by whoever must
 
 
+@pytest.mark.slow(seconds=14)
 def test_a_sweep_killed_in_the_middle_goes_on() -> None:
     first = start_sweep(2)
     wait_until(recorded, "a record")
@@ -82,6 +83,7 @@ def test_a_sweep_killed_in_the_middle_goes_on() -> None:
     [(signal.SIGTERM, False), (signal.SIGKILL, True), (signal.SIGKILL, False)],
     ids=["SIGTERM", "SIGKILL as it starts", "SIGKILL as it trains"],
 )
+@pytest.mark.slow(seconds=5)
 def test_no_training_outlives_its_sweep(number: signal.Signals, early: bool) -> None:
     sweeping = start_sweep(1, "full")
     lock = named(0, "full").in_flight.with_name(".seed-0.lock")
