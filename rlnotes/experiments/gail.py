@@ -122,6 +122,10 @@ CARTPOLE_GAIL = Experiment(
         "four": Variant("four", {"demonstrations": 4}, seeds=10),
         "one": Variant("one", {"demonstrations": 1}, seeds=10),
         "notes": Variant("REINFORCE", NOTES),
+        "notes-swapped": Variant(
+            "REINFORCE, labels exchanged",
+            {**NOTES, "agent.reward": survival.swapped_gail_reward},
+        ),
         "gail-zero": Variant("PPO", SURVIVAL),
         # What looks at the demonstrations wrongly, or not at all. With an end worth
         # nothing and a reward that is never negative, each of them keeps the pole up;
@@ -129,6 +133,14 @@ CARTPOLE_GAIL = Experiment(
         # once: an end judged by a reward that is never negative is a bonus still.)
         "swapped-zero": Variant(
             "labels exchanged", ZERO | {"agent.reward": survival.swapped_gail_reward}
+        ),
+        "swapped-zero-no-penalty": Variant(
+            "labels exchanged, no penalty",
+            ZERO
+            | {
+                "agent.reward": survival.swapped_gail_reward,
+                "agent.gradient_penalty": 0.0,
+            },
         ),
         "constant-zero": Variant(
             "always 1", ZERO | {"agent.reward": survival.constant_reward}
@@ -160,7 +172,7 @@ CARTPOLE_GAIL = Experiment(
         Bar("from one demonstration every seed does", "one", "worst", ">=", 475.0),
     ),
     start=partial(start_gail, CARTPOLE),
-    seeds=3,
+    seeds=5,
 )
 
 
@@ -196,7 +208,7 @@ ACROBOT_GAIL = Experiment(
         Bar("with the notes' pay it never lets go", "gail-zero", "iqm", "<=", -400.0),
     ),
     start=partial(start_gail, ACROBOT),
-    seeds=3,
+    seeds=5,
 )
 
 

@@ -153,11 +153,11 @@ RACECAR_PPO = Experiment(
         # Each of these is the fix with one thing as it was in the notes.
         "fresh-log-prob": Variant("ratio of an action drawn anew", FRESH),
         "throttle-from-minus-1": Variant("throttle as if from −1", THROTTLE),
-        "gail-zero": Variant("survive, end worth 0", SURVIVAL),
+        "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "no-bc": Variant("GAIL alone", NO_BC),
         "bc-alone": Variant("cloning alone", BC_ALONE),
-        "notes": Variant("all of them (notes)", NOTES),
+        "notes": Variant("all of them (notes)", NOTES, seeds=5),
     },
     bars=(
         Bar(
@@ -197,6 +197,7 @@ RACECAR_REINFORCE = Experiment(
         "notes": Variant(
             "… no cloning, the notes' pay",
             {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
+            seeds=5,
         ),
     },
     bars=(
