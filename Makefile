@@ -22,7 +22,7 @@ NOTEBOOKS := $(wildcard book/*.ipynb)
 help:
 	@echo "make book                     build the site into _build/html (minutes, no training)"
 	@echo "make check                    lint, types and the quick tests (about two minutes)"
-	@echo "make test                     everything that CI checks (about 20 minutes)"
+	@echo "make test                     everything that CI checks (6 to 20 minutes)"
 	@echo "make lab                      open the chapters in JupyterLab"
 	@echo "make run CHAPTER=td3bc BUDGET=full   run one chapter with papermill into _runs/"
 	@echo "make refresh                  run all chapters at the ci budget and keep their outputs"

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rlnotes.data import catalogue
 from rlnotes.errors import UserError
 from rlnotes.paths import LARGEST_SEED
 
@@ -114,7 +115,7 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     number(add, "--episodes", _positive, 10, "how many to drive (default: 10)")
     add.add_argument(
         "--dataset",
-        default="rlnotes/racecar/human-v0",
+        default=catalogue.RACECAR_HUMAN,
         help="dataset to create (default: %(default)s)",
     )
     number(add, "--seed", _seed, 0, "seed of the starts (default: 0)")

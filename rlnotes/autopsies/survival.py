@@ -1,6 +1,7 @@
 """What the discriminator really rewards (`gail/cartpole`, `gail/acrobot`).
 
-Symptom: GAIL solves CartPole with swapped labels, and on Acrobot it never swings up.
+Symptom: GAIL solves CartPole with a discriminator that was never trained, and on
+Acrobot it never swings up.
 Cause: −log(1 − D) is positive whatever D says, and an end is worth nothing. So every
 step is worth having, and an end is a loss: that keeps a pole up without any
 demonstration, and keeps an arm from doing what was shown.

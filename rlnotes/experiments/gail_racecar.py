@@ -157,7 +157,7 @@ RACECAR_PPO = Experiment(
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "no-bc": Variant("GAIL alone", NO_BC),
         "bc-alone": Variant("cloning alone", BC_ALONE),
-        "notes": Variant("all of them (notes)", NOTES, seeds=5),
+        "notes": Variant("all of them (notes)", NOTES),
     },
     bars=(
         Bar(
@@ -197,7 +197,6 @@ RACECAR_REINFORCE = Experiment(
         "notes": Variant(
             "… no cloning, the notes' pay",
             {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
-            seeds=5,
         ),
     },
     bars=(
