@@ -1,11 +1,13 @@
 """A policy is never reported on a start that it was trained or selected on."""
 
+import sys
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlnotes.progress import bar
 from rlnotes.seeding import Purpose, reset_seeds
 
 PURPOSES: tuple[Purpose, ...] = ("train", "evaluate", "select")
@@ -53,3 +55,36 @@ def test_a_negative_seed_or_stream_is_refused() -> None:
         reset_seeds("train", -1, 1)
     with pytest.raises(ValueError, match="a stream is a non-negative"):
         reset_seeds("train", 1, 1, stream=-1)
+
+
+# --- Progress bars are drawn where somebody can see them, and nowhere else
+
+
+def drawn(capsys: pytest.CaptureFixture[str], **options: bool) -> bool:
+    with bar(total=3, **options) as shown:
+        shown.update(3)
+    return "3/3" in capsys.readouterr().err
+
+
+def test_a_log_stays_free_of_bars(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    assert not drawn(capsys)
+
+
+def test_a_terminal_shows_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert drawn(capsys)
+    assert not drawn(capsys, show=False)
+
+
+def test_a_notebook_that_a_person_has_open_shows_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", "chapter.ipynb")
+    assert drawn(capsys)
+    assert not drawn(capsys, show=False)

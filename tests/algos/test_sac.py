@@ -1,5 +1,7 @@
 """SAC against torch's own distributions, and on a one-step problem."""
 
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium as gym
@@ -8,7 +10,7 @@ import pytest
 import torch
 from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
-from rlnotes.algos import sac, sac_bc
+from rlnotes.algos import sac, sac_bc, sb3
 from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
 from rlnotes.data.transitions import Batch, Transitions
@@ -149,3 +151,38 @@ def offline_distance(bc_weight: float) -> float:
 def test_the_bc_term_holds_an_offline_policy_near_the_data() -> None:
     assert offline_distance(bc_weight=50.0) < 0.25
     assert offline_distance(bc_weight=0.0) > 0.5
+
+
+# --- A policy of SB3, copied
+
+
+@pytest.mark.parametrize("world", ["rlnotes/Puck-v0", "rlnotes/RaceCar-v0"])
+def test_the_copy_acts_as_the_original_before_and_after_learning(world: str) -> None:
+    env = gym.make(world)
+    options = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16, 16]}}
+    model = sb3.sac(env, seed=0, **options)
+    policy = sb3.new_policy(model)
+    env.observation_space.seed(0)
+    observations = np.stack([env.observation_space.sample() for _ in range(200)]) / 10
+    before = policy.act(observations)
+    theirs = model.predict(observations, deterministic=True)[0]
+    assert before == pytest.approx(theirs, abs=1e-5)
+
+    steps = [step for step, _ in sb3.train(model, policy, 120, chunk=50)]
+    assert steps == [50, 100, 120]
+    assert model.num_timesteps == 120
+    after = policy.act(observations)
+    theirs = model.predict(observations, deterministic=True)[0]
+    assert after == pytest.approx(theirs, abs=1e-5)
+    assert not np.allclose(before, after)
+    env.close()
+
+
+def test_to_import_the_learners_takes_no_library_of_learners() -> None:
+    code = (
+        "import sys, rlnotes.algos.sb3;"
+        "from rlnotes.algos import bc, dqn, gail, offline_gail, ppo, reinforce, sac;"
+        "from rlnotes.algos import sac_bc, td3_bc;"
+        "assert 'stable_baselines3' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

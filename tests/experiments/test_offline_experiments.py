@@ -1,17 +1,27 @@
 """The race car's autopsy: what its settings do, and its diagnostic on the twin and on
 the healthy run."""
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import minari
 import numpy as np
 import pytest
+import torch
 
+from rlnotes.__main__ import main
 from rlnotes.autopsies import covariate_shift, hand_scaling
+from rlnotes.data import catalogue, waypoints
 from rlnotes.data.rollouts import Episode
 from rlnotes.envs.racecar import FINISH
 from rlnotes.errors import UserError
-from rlnotes.experiments import racecar
+from rlnotes.experiments import racecar, recipes, umaze
 from rlnotes.experiments.racecar import RACECAR, RaceCarSettings
+from rlnotes.experiments.recipes import Recipe
 from rlnotes.paths import Run
 from rlnotes.runs import store
 from rlnotes.runs.evaluate import recorded_policy
@@ -113,3 +123,96 @@ def test_it_did_so_for_every_recorded_seed(variant: str, fires: bool) -> None:
     for record in store.read_all(RACECAR.id, variant):
         distance = record.last("times_usual_distance")
         assert covariate_shift.fires(distance) == fires
+
+
+# --- The U maze
+
+
+def episode(rewards: Sequence[float]) -> Episode:
+    steps = len(rewards)
+    return Episode(
+        0,
+        np.zeros((steps + 1, 6), np.float32),
+        np.zeros((steps, 2), np.float32),
+        np.array(rewards),
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rewards", "steps", "stays"),
+    [
+        ([0, 0, 1, 1, 0, 0], 2, 1 / 3),
+        ([1, 1, 1], 0, 1.0),
+        ([0, 0, 0], 3, np.nan),
+        ([0, 0, 1], 2, np.nan),
+    ],
+)
+def test_steps_to_the_goal_and_the_share_of_time_there_after_that(
+    rewards: Sequence[float], steps: int, stays: float
+) -> None:
+    assert umaze.steps_to_goal(episode(rewards)) == steps
+    assert umaze.stays(episode(rewards)) == pytest.approx(stays, nan_ok=True)
+
+
+def test_the_published_references_score_0_and_100() -> None:
+    scores = [
+        umaze.Maze(reference=(0.0, 4.0)).scores([episode(rewards)])
+        for rewards in ([0, 0, 0, 1], [1, 1, 1, 1])
+    ]
+    assert [score["normalised"] for score in scores] == [25, 100]
+    assert umaze.Maze().reference == (13.49, 218.70)
+
+
+def test_where_nobody_arrives_nobody_stays() -> None:
+    assert np.isnan(umaze.Maze().scores([episode([0, 0, 0])])["stays_percent"])
+
+
+def test_the_goal_pays_within_its_radius() -> None:
+    places, goals = (
+        torch.tensor([[0.0, 0.0], [0.0, 0.0]]),
+        torch.tensor([[0.26, 0.36], [0.28, 0.36]]),
+    )
+    assert umaze.at_goal(places, goals).tolist() == [1.0, 0.0]
+
+
+# --- Recipes
+
+
+def test_the_maze_is_collected_in_one_condition_and_judged_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    monkeypatch.setattr(recipes, "_random_return", lambda env_id: 15.0)
+    monkeypatch.setattr(recipes, "_expert_return", lambda env_id, expert: 215.0)
+    recipe = recipes.find(catalogue.UMAZE)
+    recipes.make(replace(recipe, collect=partial(waypoints.collect, 300)))
+    dataset = minari.load_dataset(catalogue.UMAZE)
+    assert dataset.total_steps == 300
+    assert dataset.recover_environment().spec.kwargs == {"moving_goal": True}
+    assert dataset.recover_environment(eval_env=True).spec.kwargs == {}
+    assert (
+        dataset.storage.metadata["ref_min_score"],
+        dataset.storage.metadata["ref_max_score"],
+    ) == (15.0, 215.0)
+
+
+def test_what_no_chapter_reads_is_made_only_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[str] = []
+
+    def make(recipe: Recipe) -> None:
+        made.append(recipe.dataset_id)
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    monkeypatch.setattr(recipes, "make", make)
+    assert main(["data", "--json"]) == 0
+    assert made == list(json.loads(capsys.readouterr().out))
+    assert set(recipes.RECIPES) - set(made) == {
+        recipe.dataset_id for recipe in recipes.RECIPES.values() if recipe.on_demand
+    }
+    assert catalogue.RACECAR_NOTES not in made
+    assert main(["data", catalogue.RACECAR_NOTES]) == 0
+    assert made[-1] == catalogue.RACECAR_NOTES
