@@ -31,6 +31,7 @@ from rlnotes.experiments.base import (
     Metrics,
     Trial,
     Variant,
+    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.gail import DemonstratedSettings
@@ -158,6 +159,7 @@ RACECAR_PPO = Experiment(
         "no-bc": Variant("GAIL alone", NO_BC),
         "bc-alone": Variant("cloning alone", BC_ALONE),
         "notes": Variant("all of them (notes)", NOTES),
+        **fresh_seeds(),
     },
     bars=(
         Bar(

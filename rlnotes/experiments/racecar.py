@@ -28,6 +28,7 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
+    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.trials import OfflineSettings, offline_policy, standardised
@@ -250,6 +251,7 @@ RACECAR = Experiment(
         **ONE_REMEDY,
         **CRITIC,
         **IMITATION,
+        **fresh_seeds(),
     },
     bars=(
         Bar(
