@@ -74,10 +74,9 @@ def test_the_policies_that_are_kept_can_be_played(
 ) -> None:
     """All seeds of main variants and of what a chapter replays, else the median's."""
     seeds = store.recorded_seeds(experiment.id, variant)
-    if experiment.scripted is not None or experiment.id.startswith("gail/r"):
-        trained = store.read(Run(experiment.id, variant, 0)).run.checkpoint.exists()
-        if not trained or experiment.id == "gail/reward-map":
-            return
+    nothing_trained = not Run(experiment.id, variant, seeds[0]).checkpoint.exists()
+    if nothing_trained or experiment.id == "gail/reward-map":
+        return
     if not keeps_all_policies(experiment, variant):
         seeds = [evaluate.median_record(experiment.id, variant).run.seed]
     for seed in seeds:

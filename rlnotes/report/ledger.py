@@ -8,7 +8,7 @@ from rlnotes.errors import UserError
 from rlnotes.experiments import ledger, registry
 from rlnotes.experiments.base import FRESH, Bar, Experiment
 from rlnotes.experiments.ledger import Row
-from rlnotes.report import claims, metrics, statistics, tables
+from rlnotes.report import claims, statistics, tables
 from rlnotes.runs import store
 from rlnotes.runs.store import Record
 
@@ -105,8 +105,8 @@ def bar_in_words(experiment: Experiment[Any]) -> str:
 
 
 def _in_words(home: str, bar: Bar) -> str:
-    metric = metrics.find(bar.metric)
-    unnamed = metric is metrics.RETURN
+    metric = tables.words_for(bar.metric)
+    unnamed = metric is tables.RETURN
     if bar.statistic == "iqm":
         subject = "IQM" if unnamed else f"IQM of {metric.name}"
     else:

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from rlnotes.experiments import registry
-from rlnotes.report import addresses, figures, metrics, tables
+from rlnotes.report import addresses, figures, tables
 from rlnotes.report.claims import Claim, Sense
 from rlnotes.report.results import unit_of_steps
 from rlnotes.report.tables import Table
@@ -30,7 +30,7 @@ def live_curves(
         ax.plot(*points, label=label, color=colour, marker="o")
     first = next(iter(lives.values())).record.run.id
     figures.count_steps(ax, xlabel or unit_of_steps(registry.find(first)))
-    ax.set(ylabel=metrics.find(metric).axis, title=title)
+    ax.set(ylabel=tables.words_for(metric).axis, title=title)
     figures.legend(ax)
     return ax
 

@@ -24,7 +24,6 @@ from rlnotes.report import (
     claims,
     clips,
     figures,
-    metrics,
     statistics,
     tables,
 )
@@ -137,7 +136,7 @@ class Results:
             figures.curve(ax, seeds, self._label(variant, labels), colour, **line)
         self._mark(ax.axhline, reference)
         figures.count_steps(ax, xlabel or unit_of_steps(self.experiment))
-        ax.set_ylabel(metrics.find(metric).axis if ylabel is None else ylabel)
+        ax.set_ylabel(tables.words_for(metric).axis if ylabel is None else ylabel)
         ax.set_title(title or "")
         figures.legend(ax, legend)
         return ax
@@ -168,7 +167,7 @@ class Results:
             for variant in variants
         ]
         figures.interval_rows(ax, rows)
-        words = metrics.find(metric or self.experiment.metric)
+        words = tables.words_for(metric or self.experiment.metric)
         dotted = [label for label in reference or {} if label]
         self._mark(ax.axvline, reference)
         note = f" (dotted: {', '.join(dotted)})" if dotted else ""
@@ -203,7 +202,7 @@ class Results:
         chosen = {name: _chosen(colours, name, in_turn[name]) for name in names}
         figures.grouped_intervals(ax, found, chosen)
         self._mark(ax.axhline, reference)
-        words = metrics.find(metric or self.experiment.metric)
+        words = tables.words_for(metric or self.experiment.metric)
         ax.set(xlabel=xlabel, ylabel=words.axis if ylabel is None else ylabel)
         figures.legend(ax, legend)
         return ax
