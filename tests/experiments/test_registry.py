@@ -75,8 +75,12 @@ def test_a_variant_changes_what_it_says_and_nothing_else(
 
 @each_experiment
 def test_no_two_variants_are_the_same(experiment: Experiment[Any]) -> None:
-    settings = [experiment.settings_for(name, "full") for name in experiment.variants]
-    assert len({str(as_json(one)) for one in settings}) == len(settings)
+    """Neither in their settings nor in their seeds."""
+    made = {
+        f"{as_json(experiment.settings_for(name, 'full'))} {variant.first_seed}"
+        for name, variant in experiment.variants.items()
+    }
+    assert len(made) == len(experiment.variants)
     assert all(variant.label for variant in experiment.variants.values())
 
 
