@@ -190,9 +190,7 @@ ACROBOT_GAIL = Experiment(
     variants={
         "airl": Variant("either, absorbing", seeds=5),
         "gail-zero": Variant("survive, end worth 0 (notes)", SURVIVAL),
-        "gail": Variant(
-            "survive, absorbing", {"agent.reward": gail.gail_reward}, seeds=3
-        ),
+        "gail": Variant("survive, absorbing", {"agent.reward": gail.gail_reward}),
         "airl-zero": Variant("either, end worth 0", ZERO),
         "log-d-zero": Variant(
             "hurry, end worth 0", ZERO | {"agent.reward": gail.log_d_reward}
