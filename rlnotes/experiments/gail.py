@@ -27,6 +27,7 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
+    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.settings import Override
@@ -162,6 +163,7 @@ CARTPOLE_GAIL = Experiment(
         "unscaled": Variant(
             "rewards as they are", {"agent.generator.reward_scale": 1.0}, seeds=10
         ),
+        **fresh_seeds(10),
     },
     bars=(
         Bar(
@@ -188,13 +190,14 @@ ACROBOT_GAIL = Experiment(
         "full": Budget(200_000, evaluations=10, curve_episodes=10, final_episodes=100),
     },
     variants={
-        "airl": Variant("either, absorbing", seeds=5),
+        "airl": Variant("either, absorbing"),
         "gail-zero": Variant("survive, end worth 0 (notes)", SURVIVAL),
         "gail": Variant("survive, absorbing", {"agent.reward": gail.gail_reward}),
         "airl-zero": Variant("either, end worth 0", ZERO),
         "log-d-zero": Variant(
             "hurry, end worth 0", ZERO | {"agent.reward": gail.log_d_reward}
         ),
+        **fresh_seeds(),
     },
     bars=(
         Bar(
@@ -268,16 +271,16 @@ OFFLINE = Experiment(
         "full": Budget(3_000, evaluations=12, curve_episodes=10, final_episodes=100),
     },
     variants={
-        "fast-discriminator": Variant("+ quick discriminator", seeds=5),
+        "fast-discriminator": Variant("+ quick discriminator"),
         "notes": Variant("as in the notes", SLOW | RAW, replayed=True),
         "standardised": Variant("+ standardised states", SLOW, replayed=True),
         "raw-fast-discriminator": Variant("quick discriminator, raw states", RAW),
         "bc": Variant(
             "behaviour cloning",
             {"agent": bc.Config(1e-4, batch_size=128, hidden=(128, 128))},
-            seeds=5,
         ),
         "longer": Variant("+ three times as long", {"length": 3.0}),
+        **fresh_seeds(),
     },
     bars=(
         Bar(
@@ -291,5 +294,5 @@ OFFLINE = Experiment(
         Bar("behaviour cloning does, too", "bc", "iqm", ">=", 475.0),
     ),
     start=start_offline,
-    seeds=3,
+    seeds=5,
 )

@@ -133,7 +133,7 @@ QUESTIONS = Experiment(
         "plus-task": Variant(
             "plus the task's reward", {"agent.task_reward_weight": 1.0}
         ),
-        "states-only": Variant("states only", {"agent.use_action": False}, seeds=5),
+        "states-only": Variant("states only", {"agent.use_action": False}),
         "dqn": Variant("DQN instead of PPO", DQN),
         "dqn-hundredfold": Variant(
             "DQN, a hundred times the reward", DQN | HUNDREDFOLD
@@ -159,5 +159,5 @@ QUESTIONS = Experiment(
         ),
     ),
     start=start,
-    seeds=3,
+    seeds=10,
 )

@@ -150,11 +150,11 @@ RACECAR_PPO = Experiment(
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "ppo": Variant("GAIL and cloning", seeds=5),
+        "ppo": Variant("GAIL and cloning"),
         # Each of these is the fix with one thing as it was in the notes.
         "fresh-log-prob": Variant("ratio of an action drawn anew", FRESH),
         "throttle-from-minus-1": Variant("throttle as if from −1", THROTTLE),
-        "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
+        "gail-zero": Variant("survive, end worth 0", SURVIVAL),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "no-bc": Variant("GAIL alone", NO_BC),
         "bc-alone": Variant("cloning alone", BC_ALONE),
@@ -172,7 +172,7 @@ RACECAR_PPO = Experiment(
         ),
     ),
     start=start,
-    seeds=3,
+    seeds=5,
 )
 
 
@@ -195,7 +195,7 @@ RACECAR_REINFORCE = Experiment(
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "reinforce": Variant("REINFORCE instead", REINFORCE, seeds=5),
+        "reinforce": Variant("REINFORCE instead", REINFORCE),
         "notes": Variant(
             "… no cloning, the notes' pay",
             {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
@@ -212,7 +212,7 @@ RACECAR_REINFORCE = Experiment(
         ),
     ),
     start=start,
-    seeds=3,
+    seeds=5,
 )
 
 

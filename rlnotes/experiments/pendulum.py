@@ -22,6 +22,7 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
+    fresh_seeds,
 )
 from rlnotes.experiments.settings import Override, changed
 from rlnotes.experiments.trials import OfflineSettings, offline_trial, raw
@@ -104,6 +105,7 @@ PENDULUM = Experiment(
         **ABLATIONS,
         "sacbc-expert": Variant("SAC+BC", SAC_BC, 5),
         "sac-expert": Variant("SAC", SAC_BC | NO_BC, 5),
+        **fresh_seeds(10),
     },
     bars=(
         Bar("TD3+BC learns from expert data", "td3bc-expert", "iqm", ">=", -165.0),

@@ -24,6 +24,7 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
+    fresh_seeds,
 )
 from rlnotes.experiments.trials import OfflineSettings, offline_trial
 
@@ -101,13 +102,14 @@ UMAZE = Experiment(
         "full": Budget(20_000, evaluations=5, curve_episodes=30, final_episodes=100),
     },
     variants={
-        "relabelled-alpha-40": Variant("α = 40, relabelled", seeds=5),
+        "relabelled-alpha-40": Variant("α = 40, relabelled"),
         "published": Variant("α = 2.5 (published)", PUBLISHED),
         "relabelled": Variant("α = 2.5, relabelled", {"agent.alpha": 2.5}),
         "alpha-40": Variant("α = 40", {"relabelled": 0.0}),
         "bc": Variant("BC", BC | {"relabelled": 0.0}),
         "bc-relabelled": Variant("BC, relabelled", BC),
         "2000-updates": Variant("α = 2.5, 2,000 updates", PUBLISHED | {"length": 0.1}),
+        **fresh_seeds(),
     },
     bars=(
         Bar(
@@ -120,5 +122,5 @@ UMAZE = Experiment(
         ),
     ),
     start=start,
-    seeds=3,
+    seeds=5,
 )

@@ -21,6 +21,7 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
+    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.racecar import TRACK, track
@@ -96,7 +97,7 @@ BULLET_CARTPOLE = Experiment(
         "ci": Budget(60_000, evaluations=6, curve_episodes=5, final_episodes=20),
         "full": Budget(200_000, evaluations=20, curve_episodes=10, final_episodes=100),
     },
-    variants={"reinforce": Variant("REINFORCE")},
+    variants={"reinforce": Variant("REINFORCE"), **fresh_seeds(10)},
     bars=(Bar("REINFORCE keeps the pole up", "reinforce", "iqm", ">=", 475.0),),
     start=lambda settings, seed: online_trial(CARTPOLE, settings, seed),
 )
@@ -166,6 +167,7 @@ PLATE = Experiment(
             | NO_TIME_LIMIT
             | NO_LAYER_NORM,
         ),
+        **fresh_seeds(),
     },
     bars=(
         Bar(
@@ -278,7 +280,7 @@ CUSTOM_SB3 = Experiment(
         "ci": Budget(3_000, evaluations=3, curve_episodes=10, final_episodes=20),
         "full": Budget(8_000, evaluations=8, curve_episodes=20, final_episodes=100),
     },
-    variants={"sb3-sac": Variant("SB3's SAC")},
+    variants={"sb3-sac": Variant("SB3's SAC"), **fresh_seeds()},
     # Chance earns about −87 and the rule about −9: nine tenths of the way.
     bars=(
         Bar(
