@@ -30,12 +30,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
 from rlnotes.algos.networks import Eye, adam, check_gamma, network
 from rlnotes.algos.policy import Policy, require_head
+from rlnotes.envs.vector import led_to, require_same_step
 from rlnotes.errors import UserError
 from rlnotes.seeding import reset_seeds
 
@@ -189,11 +190,7 @@ class Collector:
     def __init__(
         self, policy: Policy, envs: VectorEnv, seed: int, stream: int = 0
     ) -> None:
-        if envs.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
-            raise UserError(
-                "PPO needs environments that reset in the step that ends an episode:"
-                " make them with autoreset_mode=AutoresetMode.SAME_STEP"
-            )
+        require_same_step(envs, "PPO")
         self._policy, self._envs = policy, envs
         # One seed each; the base class declares a single one.
         starts: Any = reset_seeds("train", seed, envs.num_envs, stream=stream)
@@ -212,10 +209,8 @@ class Collector:
             outputs[step] = policy.net(policy.encode_obs(rollout.obs[step]))
             rollout.action[step] = action = draw(policy, outputs[step])
             self._obs, reward[step], ended, cut_off, info = self._step(action)
-            next_obs[step], terminated[step] = self._obs, ended
-            done[step] = over = ended | cut_off
-            if over.any():
-                next_obs[step, over] = np.stack(list(info["final_obs"][over]))
+            next_obs[step] = led_to(self._obs, info)
+            terminated[step], done[step] = ended, ended | cut_off
         if not outputs.isfinite().all():
             raise UserError(
                 "the policy's outputs are no longer finite, its training has diverged:"

@@ -13,6 +13,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
+from rlnotes.envs.vector import Backend, make_vec_env
+
 
 def interface(env_id: str) -> None:
     """Gymnasium's own checker finds nothing, not even something to warn of."""
@@ -47,11 +49,11 @@ def picture(env_id: str, seed: int) -> None:
     assert not np.array_equal(later, first), "ten steps later the picture is the same"
 
 
-def vectorised(env_id: str, seed: int, how: str) -> None:
+def vectorised(env_id: str, seed: int, backend: Backend) -> None:
     """Two worlds side by side ("sync") or in processes of their own ("async") do what
     single ones do."""
     seeds = [seed, seed + 1]
-    vector = gym.make_vec(env_id, num_envs=2, vectorization_mode=how)
+    vector = make_vec_env(env_id, 2, backend)
     with closing(vector), closing(gym.make(env_id)) as single:
         first, _ = vector.reset(seed=seeds)  # type: ignore[arg-type]
         vector.action_space.seed(seed)
@@ -68,8 +70,8 @@ CHECKS: dict[str, Callable[[str, int], None]] = {
     "interface": lambda env_id, seed: interface(env_id),
     "repeatable": repeatable,
     "picture": picture,
-    "vector, sync": partial(vectorised, how="sync"),
-    "vector, async": partial(vectorised, how="async"),
+    "vector, sync": partial(vectorised, backend="sync"),
+    "vector, async": partial(vectorised, backend="async"),
 }
 
 

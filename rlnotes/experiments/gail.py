@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import VectorEnv
 
 from rlnotes.algos import bc, gail, offline_gail, ppo
 from rlnotes.algos.policy import Policy
@@ -72,7 +72,7 @@ class GailSettings(DemonstratedSettings):
 
 def new_agent(
     world: World, settings: GailSettings, shown: Sequence[Episode]
-) -> tuple[gail.Agent, SyncVectorEnv]:
+) -> tuple[gail.Agent, VectorEnv]:
     """A policy in the units of what it is shown, and the worlds that it is to play
     in."""
     envs = make_vec_env(world.make, settings.num_envs)

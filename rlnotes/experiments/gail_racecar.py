@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import VectorEnv
 
 from rlnotes.algos import bc, gail, ppo
 from rlnotes.algos.policy import Policy
@@ -76,7 +76,7 @@ def new_policy(settings: RaceCarGailSettings, shown: Sequence[Episode]) -> Polic
 
 def new_agent(
     settings: RaceCarGailSettings, shown: Sequence[Episode]
-) -> tuple[gail.Agent, SyncVectorEnv]:
+) -> tuple[gail.Agent, VectorEnv]:
     assert isinstance(settings.agent, gail.Config)
     envs = make_vec_env(TRACK.make, settings.num_envs)
     return gail.Agent(new_policy(settings, shown), settings.agent), envs

@@ -32,6 +32,8 @@ PACKAGES = (
     "minari",
     "scipy",
     "pybullet",
+    "box2d",
+    "envpool",
     "mujoco",
     "stable-baselines3",
 )

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.utils import RunningMeanStd
 from torch import nn
 
@@ -43,7 +43,7 @@ class Walk(gym.Env[np.ndarray, Any]):
         return obs, 0.0, done and self._ends, done and not self._ends, {}
 
 
-def envs(ends: bool = False) -> SyncVectorEnv:
+def envs(ends: bool = False) -> VectorEnv:
     return make_vec_env(lambda: Walk(8, ends), 4)
 
 

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from rlnotes.algos import ppo
@@ -59,7 +59,7 @@ class Pictures(Countdown):
 
 def envs(
     last: int = 100, limit: int = 1000, continuous: bool = False, count: int = 2
-) -> SyncVectorEnv:
+) -> VectorEnv:
     def make() -> gym.Env:
         return gym.wrappers.TimeLimit(Countdown(last, continuous), limit)
 

@@ -20,6 +20,7 @@ from rlnotes.envs.maze import (
     cell_at,
     centre,
 )
+from rlnotes.envs.vector import Backend
 
 MAZE = "rlnotes/UMaze-v0"
 
@@ -107,9 +108,9 @@ def test_same_seed_same_bits_after_any_history() -> None:
     checks.repeatable(MAZE, seed=5)
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
-def test_vectorised_mazes_agree_with_single_ones(how: str) -> None:
-    checks.vectorised(MAZE, 11, how)
+@pytest.mark.parametrize("backend", ["sync", "async"])
+def test_vectorised_mazes_agree_with_single_ones(backend: Backend) -> None:
+    checks.vectorised(MAZE, 11, backend)
 
 
 def test_the_picture_shows_ball_goal_and_walls_and_changes() -> None:

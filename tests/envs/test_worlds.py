@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rlnotes.envs import checks
 from rlnotes.envs.checks import play
-from rlnotes.envs.vector import make_vec_env
+from rlnotes.envs.vector import Backend
 
 CONTINUOUS = ["rlnotes/RaceCar-v0", "rlnotes/Puck-v0"]
 DISCRETE = ["rlnotes/BulletCartPole-v0", "rlnotes/BalancingPlate-v0"]
@@ -81,9 +81,9 @@ def test_a_thousand_random_episodes_neither_leak_nor_leave_their_spaces(
 
 
 @each_world
-@pytest.mark.parametrize("how", ["sync", "async"])
-def test_vectorised_worlds_agree_with_single_ones(world: str, how: str) -> None:
-    checks.vectorised(world, 11, how)
+@pytest.mark.parametrize("backend", ["sync", "async"])
+def test_vectorised_worlds_agree_with_single_ones(world: str, backend: Backend) -> None:
+    checks.vectorised(world, 11, backend)
 
 
 @each_world
@@ -228,32 +228,6 @@ def test_pictures_show_what_they_should(
     assert picture.dtype == np.uint8
     for what, colour in colours.items():
         assert share(picture, colour) > 0.001, f"no {what} in the picture"
-
-
-# --- Worlds side by side
-
-STEPS = 5
-
-
-def make() -> gym.Env:
-    return gym.make("Pendulum-v1", max_episode_steps=STEPS)
-
-
-def test_an_episode_ends_and_the_next_begins_in_the_same_step() -> None:
-    envs, single = make_vec_env(make, 3), make()
-    obs: Any = envs.reset(seed=7)[0]  # 7, 8 and 9
-    assert obs.shape == (3, 3)
-    single.reset(seed=8)
-    push = np.ones((3, 1), np.float32)
-    for _ in range(STEPS):
-        obs, rewards, _, truncated, infos = envs.step(push)
-        last, reward, _, cut, _ = single.step(push[1])
-        assert (rewards[1], truncated[1]) == (reward, cut)
-    assert truncated.all()
-    assert np.array_equal(infos["final_obs"][1], last)
-    assert not np.array_equal(obs[1], last), "this is where the next one begins"
-    assert not np.array_equal(envs.step(push)[0], obs), "no step is spent on the reset"
-    envs.close()
 
 
 # --- `import rlnotes` knows the worlds, and imports none of the libraries behind
