@@ -208,7 +208,7 @@ RACECAR_PPO = Experiment(
         "gail-zero": Variant("survive, end worth 0", SURVIVAL),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "no-bc": Variant("GAIL alone", NO_BC),
-        "no-bc-longer": Variant("GAIL alone, four times as long", NO_BC | LONGER),
+        "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
         "bc-alone": Variant("cloning alone", BC_ALONE),
         "notes": Variant("as in the notes", NOTES),
         **fresh_seeds(),

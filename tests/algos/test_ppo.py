@@ -228,9 +228,9 @@ def test_training_counts_the_steps_of_episodes_that_end_early() -> None:
 def test_advantages_have_mean_0_unless_they_are_taken_as_they_come() -> None:
     """Before anything has changed, the loss is minus the mean advantage."""
     rollout = Collector(agent().policy, envs(last=4), 0).rollout(8)
-    settings = {"baseline": False, "batch_size": 100, "update_epochs": 1}
+    settings: dict[str, Any] = {"baseline": False, "batch_size": 100}
     for norm_adv in (True, False):
-        learner = agent(norm_adv=norm_adv, **settings)
+        learner = agent(norm_adv=norm_adv, update_epochs=1, **settings)
         loss = ppo.update(learner, rollout)["policy_loss"]
         nothing = torch.zeros_like(rollout.reward)
         sums = ppo.advantages(rollout, nothing, nothing, learner.config)
