@@ -35,7 +35,7 @@ from rlnotes.experiments.base import (
     fresh_seeds,
     new_trial,
 )
-from rlnotes.experiments.gail import DemonstratedSettings
+from rlnotes.experiments.gail import DISCOUNTED, DemonstratedSettings
 from rlnotes.experiments.racecar import TRACK, Track, track
 from rlnotes.experiments.settings import Override
 from rlnotes.experiments.trials import observations
@@ -207,6 +207,7 @@ RACECAR_PPO = Experiment(
         "one-disc-update": Variant("one step of the discriminator", ONE_DISC_UPDATE),
         "gail-zero": Variant("survive, end worth 0", SURVIVAL),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
+        "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
         "no-bc": Variant("GAIL alone", NO_BC),
         "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
         "bc-alone": Variant("cloning alone", BC_ALONE),
