@@ -29,6 +29,13 @@ from rlnotes.experiments.base import (
 from rlnotes.experiments.trials import OfflineSettings, offline_trial
 
 PLACE, GOAL = slice(0, 2), slice(4, 6)
+# Normalised scores that others report on this dataset.
+PUBLISHED_SCORES = {
+    "td3bc-final": 48.8,
+    "td3bc-best": 71.9,
+    "bc": 53.8,
+    "cql-best": 85.5,
+}
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,8 @@ UMAZE = Experiment(
         "published": Variant("α = 2.5 (published)", PUBLISHED),
         "relabelled": Variant("α = 2.5, relabelled", {"agent.alpha": 2.5}),
         "alpha-40": Variant("α = 40", {"relabelled": 0.0}),
+        "alpha-10": Variant("α = 10", {"agent.alpha": 10.0, "relabelled": 0.0}),
+        "relabelled-alpha-10": Variant("α = 10, relabelled", {"agent.alpha": 10.0}),
         "bc": Variant("BC", BC | {"relabelled": 0.0}),
         "bc-relabelled": Variant("BC, relabelled", BC),
         "2000-updates": Variant("α = 2.5, 2,000 updates", PUBLISHED | {"length": 0.1}),
