@@ -133,9 +133,9 @@ QUESTIONS = Experiment(
             "plus the task's reward", {"agent.task_reward_weight": 1.0}
         ),
         "states-only": Variant("states only", {"agent.use_action": False}),
-        "dqn": Variant("DQN instead of PPO", DQN, seeds=5),
+        "dqn": Variant("DQN instead of PPO", DQN),
         "dqn-hundredfold": Variant(
-            "DQN, a hundred times the reward", DQN | HUNDREDFOLD, seeds=5
+            "DQN, a hundred times the reward", DQN | HUNDREDFOLD
         ),
     },
     bars=(
@@ -165,5 +165,5 @@ QUESTIONS = Experiment(
         ),
     ),
     start=start,
-    seeds=10,
+    seeds=5,
 )

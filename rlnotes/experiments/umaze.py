@@ -109,12 +109,10 @@ UMAZE = Experiment(
         "full": Budget(20_000, evaluations=5, curve_episodes=30, final_episodes=100),
     },
     variants={
-        "relabelled-alpha-40": Variant("α = 40, relabelled"),
+        "relabelled-alpha-40": Variant("α = 40, relabelled", seeds=5),
         "published": Variant("α = 2.5 (published)", PUBLISHED),
         "relabelled": Variant("α = 2.5, relabelled", {"agent.alpha": 2.5}),
         "alpha-40": Variant("α = 40", {"relabelled": 0.0}),
-        "alpha-10": Variant("α = 10", {"agent.alpha": 10.0, "relabelled": 0.0}),
-        "relabelled-alpha-10": Variant("α = 10, relabelled", {"agent.alpha": 10.0}),
         "bc": Variant("BC", BC | {"relabelled": 0.0}),
         "bc-relabelled": Variant("BC, relabelled", BC),
         "2000-updates": Variant("α = 2.5, 2,000 updates", PUBLISHED | {"length": 0.1}),
@@ -131,5 +129,5 @@ UMAZE = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )

@@ -97,7 +97,7 @@ BULLET_CARTPOLE = Experiment(
         "ci": Budget(60_000, evaluations=6, curve_episodes=5, final_episodes=20),
         "full": Budget(200_000, evaluations=20, curve_episodes=10, final_episodes=100),
     },
-    variants={"reinforce": Variant("REINFORCE"), **fresh_seeds(10)},
+    variants={"reinforce": Variant("REINFORCE"), **fresh_seeds()},
     bars=(Bar("REINFORCE keeps the pole up", "reinforce", "iqm", ">=", 475.0),),
     start=lambda settings, seed: online_trial(CARTPOLE, settings, seed),
 )
