@@ -368,6 +368,7 @@ def train(
         rollout, terminal_value = relabel_rewards(agent, rollout)
         diagnostics |= {
             "disc_reward": rollout.reward.mean(),
+            "lowest_disc_reward": rollout.reward.min(),
             "positive_reward_fraction": (rollout.reward > 0).float().mean(),
         }
         diagnostics |= ppo.update(generator, rollout, terminal_value, extra_loss)

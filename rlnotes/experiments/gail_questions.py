@@ -1,6 +1,7 @@
 """Chapter "GAIL": the notes' six questions, each answered by a small run on CartPole.
 
-How large may the reward be (`hundredfold`, `dqn-hundredfold`)? The discriminator's
+What of the large negative values of log D (`log-d`), and how large may a reward be
+(`hundredfold`, `dqn-hundredfold`)? The discriminator's
 reward alone, or with the task's (`plus-task`)? Only pairs of state and action
 (`states-only`)? Must it interact with the world (`gail/offline`)? Does it train only
 policy networks (`dqn`)? What is a cost function (what `alone` records at its end)?
@@ -128,6 +129,7 @@ QUESTIONS = Experiment(
     budgets=CARTPOLE_GAIL.budgets,
     variants={
         "alone": Variant("as above"),
+        "log-d": Variant("log D", {"agent.reward": gail.log_d_reward}),
         "hundredfold": Variant("a hundred times the reward", HUNDREDFOLD),
         "plus-task": Variant(
             "plus the task's reward", {"agent.task_reward_weight": 1.0}

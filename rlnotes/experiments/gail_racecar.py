@@ -2,13 +2,13 @@
 the notes.
 
 With PPO the fix comes first, and each suspect puts back one thing that the notes had.
-REINFORCE is tried with the same fixes, and as the notes had it. `gail/reward-map`
-trains the fix once more and keeps what the discriminator pays for on the track.
+REINFORCE gets the same fixes, then one more thing at a time, until it drives as well.
+`gail/reward-map` trains the fix once more and keeps what the discriminator pays for on
+the track.
 """
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from rlnotes.experiments.settings import Override
 from rlnotes.experiments.trials import observations
 from rlnotes.seeding import reset_seeds
 
+UNBOUNDED = 1e9  # JSON has no infinity
 LONGEST = 501  # observations of an episode that runs out of time
 
 GENERATOR = ppo.Config(
@@ -180,7 +181,7 @@ NOTES: Override = {
         update_epochs=4,
         batch_size=64,
         learning_rate=1e-4,
-        max_grad_norm=math.inf,
+        max_grad_norm=UNBOUNDED,
         hidden=(128, 128),
         **fresh_sample.FAULT,
     ),
@@ -196,7 +197,7 @@ RACECAR_PPO = Experiment(
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "ppo": Variant("GAIL and cloning"),
+        "ppo": Variant("GAIL and cloning", seeds=5),
         # Each of these is the fix with one thing as it was in the notes.
         "fresh-log-prob": Variant("ratio of an action drawn anew", FRESH),
         "reverse": Variant("throttle that reverses", REVERSE),
@@ -205,7 +206,7 @@ RACECAR_PPO = Experiment(
         "raw-advantages": Variant("advantages as they come", RAW_ADVANTAGES),
         "one-episode": Variant("one episode per update", ONE_EPISODE),
         "one-disc-update": Variant("one step of the discriminator", ONE_DISC_UPDATE),
-        "gail-zero": Variant("survive, end worth 0", SURVIVAL),
+        "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
         "no-bc": Variant("GAIL alone", NO_BC),
@@ -225,12 +226,12 @@ RACECAR_PPO = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
 
 
-# All that was fixed for PPO but the learner; and beside it what the notes paid, without
-# cloning.
+# All that was fixed for PPO but the learner: no critic, one world, one batch and one
+# pass, and so one step of cloning for each rollout.
 REINFORCE: Override = {
     "agent.generator": ppo.reinforce_config(
         learning_rate=3e-3,
@@ -242,22 +243,60 @@ REINFORCE: Override = {
     "num_envs": 1,
 }
 
+CLONING_APART: Override = {**REINFORCE, "agent.bc_updates": 80}
+ANNEALED: Override = {**CLONING_APART, "agent.generator.anneal_lr": True}
+# V is taken from the returns, and stands in for them where a rollout or the clock cuts
+# an episode off; without it what comes after the cut counts nothing.
+WITH_BASELINE: Override = {**ANNEALED, "agent.generator.baseline": True}
+ALWAYS_1: Override = {**WITH_BASELINE, "agent.reward": survival.constant_reward}
+BC_AT_THAT_RATE: Override = {**BC_ALONE, "agent.learning_rate": 3e-3}
+ONE_PASS: Override = {"agent.generator.update_epochs": 1}
+# 2,048 steps or more, two passes without a ratio, four steps of the discriminator. The
+# notes went on for a thousand such rounds, two million steps.
+NOTES_REINFORCE: Override = {
+    **NOTES,
+    "agent.task_reward_weight": 0.0,
+    "agent.disc_updates": 4,
+    "agent.generator": replace(
+        ppo.reinforce_config(
+            learning_rate=1e-4,
+            num_steps=2_048,
+            max_grad_norm=UNBOUNDED,
+            clip_coef=UNBOUNDED,
+            hidden=(128, 128),
+        ),
+        update_epochs=2,
+    ),
+}
+
 RACECAR_REINFORCE = Experiment(
     id="gail/racecar-reinforce",
     world=track,
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "reinforce": Variant("REINFORCE instead", REINFORCE),
-        "notes": Variant(
-            "… no cloning, the notes' pay",
-            {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
+        # Chosen by trying on seed 0, which is not among its own.
+        "with-baseline": Variant(
+            "+ critic as a baseline", WITH_BASELINE, seeds=5, first_seed=1
         ),
+        # A ladder: each has one thing more than the one before.
+        "reinforce": Variant("REINFORCE in the place of PPO", REINFORCE, seeds=5),
+        "cloning-apart": Variant("+ as many steps of cloning as PPO", CLONING_APART),
+        "annealed": Variant("+ a learning rate that falls", ANNEALED),
+        # What the discriminator's pay has to do with it, and cloning by itself.
+        "always-1": Variant("paid the same for everything", ALWAYS_1),
+        "bc-alone": Variant("cloning alone, at that rate", BC_AT_THAT_RATE),
+        # The same from the other side: PPO with one thing less.
+        "one-pass": Variant("PPO, one pass", ONE_PASS),
+        "one-pass-cloning-apart": Variant(
+            "PPO, one pass, cloning apart", {**ONE_PASS, "agent.bc_updates": 144}
+        ),
+        "notes": Variant("as in the notes", NOTES_REINFORCE),
     },
     bars=(
         Bar(
             "GAIL with REINFORCE arrives, too",
-            "reinforce",
+            "with-baseline",
             "iqm",
             ">=",
             90.0,
@@ -265,7 +304,7 @@ RACECAR_REINFORCE = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
 
 
