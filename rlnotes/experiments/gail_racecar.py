@@ -188,6 +188,7 @@ NOTES: Override = {
 }
 # How long it takes is not the notes' question but ours: what can GAIL do by itself?
 LONGER: Override = {"length": 4.0, "budget.evaluations": 40}
+UNINFORMED: Override = {"agent.reward": survival.constant_reward}
 # About as many batches of demonstrations as the fix sees, and nothing else.
 BC_ALONE: Override = {"agent": bc.Config(hidden=(128, 128)), "length": 0.04}
 
@@ -212,6 +213,8 @@ RACECAR_PPO = Experiment(
         "no-bc": Variant("GAIL alone", NO_BC),
         "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
         "bc-alone": Variant("cloning alone", BC_ALONE),
+        # The same worlds, updates and rates as the fix, and a pay that says nothing.
+        "always-1": Variant("paid the same for everything", UNINFORMED, seeds=5),
         "notes": Variant("as in the notes", NOTES),
         **fresh_seeds(),
     },
@@ -248,7 +251,6 @@ ANNEALED: Override = {**CLONING_APART, "agent.generator.anneal_lr": True}
 # V is taken from the returns, and stands in for them where a rollout or the clock cuts
 # an episode off; without it what comes after the cut counts nothing.
 WITH_BASELINE: Override = {**ANNEALED, "agent.generator.baseline": True}
-ALWAYS_1: Override = {**WITH_BASELINE, "agent.reward": survival.constant_reward}
 BC_AT_THAT_RATE: Override = {**BC_ALONE, "agent.learning_rate": 3e-3}
 ONE_PASS: Override = {"agent.generator.update_epochs": 1}
 # 2,048 steps or more, two passes without a ratio, four steps of the discriminator. The
@@ -284,7 +286,9 @@ RACECAR_REINFORCE = Experiment(
         "cloning-apart": Variant("+ as many steps of cloning as PPO", CLONING_APART),
         "annealed": Variant("+ a learning rate that falls", ANNEALED),
         # What the discriminator's pay has to do with it, and cloning by itself.
-        "always-1": Variant("paid the same for everything", ALWAYS_1),
+        "always-1": Variant(
+            "paid the same for everything", {**WITH_BASELINE, **UNINFORMED}, seeds=5
+        ),
         "bc-alone": Variant("cloning alone, at that rate", BC_AT_THAT_RATE),
         # The same from the other side: PPO with one thing less.
         "one-pass": Variant("PPO, one pass", ONE_PASS),
