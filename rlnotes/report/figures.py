@@ -24,7 +24,7 @@ Style = dict[str, Any]
 SEEDS: Style = {"marker": "o", "linestyle": "", "alpha": 0.35}
 SEEDS |= {"markersize": 4, "markeredgewidth": 0}
 MIDDLE: Style = {"linestyle": "", "markersize": 16, "markeredgewidth": 3}
-THIN: Style = {"linewidth": 0.8, "alpha": 0.5}
+THIN: Style = {"linewidth": 0.8, "alpha": 0.5, "marker": ""}
 DOTTED: Style = {"color": "black", "linewidth": 1, "linestyle": ":"}
 
 
