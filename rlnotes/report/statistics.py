@@ -34,8 +34,8 @@ def summary(values: Sequence[float]) -> Summary:
 
 
 def iqm(values: Sequence[float]) -> float:
-    """Mean of the middle half: as robust as the median, less jumpy with few seeds. Less
-    than four have no quarter to leave out, and their middle is the median."""
+    """Mean of the middle half: as robust as the median, less jumpy with few seeds.
+    Fewer than four have no quarter to leave out: their middle is the median."""
     if np.isnan(values).any():
         return math.nan
     few = len(values) < 4
@@ -45,11 +45,12 @@ def iqm(values: Sequence[float]) -> float:
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """95% interval for the middle, NaN at both ends where there are too few seeds.
 
-    Of five seeds it goes from worst to best: all lie on one side of the median only
-    once in 16 times. More seeds leave some out at both ends, interpolated so that it is
-    5% (Hettmansperger and Sheather, 1986). That holds for any continuous distribution,
-    and up to some twenty seeds for the IQM as well; the tests measure both. It never
-    leaves the range that the seeds have shown, and of equal seeds it is a point.
+    Of five seeds it goes from worst to best, and all five lie on one side of the median
+    once in 16 times. Of more it leaves some out at both ends, interpolated so that it
+    misses the median once in 20 times (Hettmansperger and Sheather, 1986), whatever the
+    distribution. Up to some twenty seeds that is true of the IQM, too, except where
+    seeds either work or fail (the tests measure it). It stays within what the seeds
+    have shown, and of equal ones it is a point.
     """
     if len(values) < FEWEST or np.isnan(values).any():
         return math.nan, math.nan

@@ -428,6 +428,7 @@ def test_a_page_elsewhere_is_found_in_the_book(
         ("toy/task/god", "variant of toy/task 'god'. Valid: good, bad"),
         ("toy/task/good/metre", "no metric 'metre'. Recorded: .*final_return"),
         ("toy/task/bad", "no such record"),
+        ("toy/task/good/low", "good/low has no value over all seeds"),
     ],
 )
 def test_a_wrong_address_is_a_clear_error(
