@@ -276,7 +276,7 @@ OFFLINE = Experiment(
     },
     variants={
         "fast-discriminator": Variant("+ quick discriminator"),
-        "notes": Variant("as in the notes", SLOW | RAW, replayed=True),
+        "notes": Variant("the notes' settings", SLOW | RAW, replayed=True),
         "standardised": Variant("+ standardised states", SLOW, replayed=True),
         "raw-fast-discriminator": Variant("quick discriminator, raw states", RAW),
         "bc": Variant(

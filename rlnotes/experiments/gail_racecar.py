@@ -215,7 +215,7 @@ RACECAR_PPO = Experiment(
         "bc-alone": Variant("cloning alone", BC_ALONE),
         # The same worlds, updates and rates as the fix, and a pay that says nothing.
         "always-1": Variant("paid the same for everything", UNINFORMED, seeds=5),
-        "notes": Variant("as in the notes", NOTES),
+        "notes": Variant("the notes' settings", NOTES),
         **fresh_seeds(),
     },
     bars=(
@@ -295,7 +295,7 @@ RACECAR_REINFORCE = Experiment(
         "one-pass-cloning-apart": Variant(
             "PPO, one pass, cloning apart", {**ONE_PASS, "agent.bc_updates": 144}
         ),
-        "notes": Variant("as in the notes", NOTES_REINFORCE),
+        "notes": Variant("the notes' settings", NOTES_REINFORCE),
     },
     bars=(
         Bar(

@@ -160,7 +160,7 @@ PLATE = Experiment(
         "no-time-limit": Variant("without a time limit", NO_TIME_LIMIT),
         "no-layer-norm": Variant("without layer normalisation", NO_LAYER_NORM),
         "as-in-the-notes": Variant(
-            "all as in the notes",
+            "all five together",
             STALE_TARGET
             | EVERY_1000
             | HIDDEN_VELOCITIES
