@@ -82,12 +82,15 @@ class Config:
         False  # bound the discriminator's slope by its weights instead
     )
     disc_epochs: int = 2  # of the discriminator, over as many steps as a rollout has
+    disc_updates: int | None = None  # per rollout, instead of so many epochs
     disc_batch_size: int = 256
     disc_learning_rate: float = 3e-4
     disc_hidden: tuple[int, ...] = (64, 64)
     use_action: bool = True  # False: states alone are compared
+    discounted: bool = False  # a step at time t counts γ^t, as in the occupancy measure
     task_reward_weight: float = 0.0  # of the task's own reward, where it is to count
     bc_weight: float = 0.0  # of behaviour cloning in the generator's loss
+    bc_updates: int = 0  # and so many steps of cloning alone, after each rollout
     generator: ppo.Config = field(default_factory=ppo.Config)
 
     def __post_init__(self) -> None:
@@ -197,17 +200,26 @@ def terminal_features(agent: Agent, final_obs: Tensor) -> Tensor:
     return torch.cat([place, rest], dim=-1)
 
 
-def samples(agent: Agent, going_on: Tensor, final_obs: Tensor) -> DiscriminatorSamples:
+def samples(
+    agent: Agent,
+    going_on: Tensor,
+    time: Tensor,
+    final_obs: Tensor,
+    final_time: Tensor,
+) -> DiscriminatorSamples:
     """One side: the features of its steps, and the absorbing states in which its
-    episodes ended.
+    episodes ended, each with its time.
 
     Such a state lasts for ever and counts as much as all of its discounted future,
-    1 / (1 − γ) steps.
+    1 / (1 − γ) steps. Steps before it are usually not discounted: then early and late
+    ones count alike.
     """
-    weight = torch.ones(len(going_on))
+    gamma = agent.config.generator.gamma
+    discount = gamma if agent.config.discounted else 1.0
+    weight = discount ** time.float()
     if agent.config.terminal == "zero":
         return DiscriminatorSamples(going_on, weight)
-    stay = torch.full((len(final_obs),), 1 / (1 - agent.config.generator.gamma))
+    stay = discount ** final_time.float() / (1 - gamma)
     rows = torch.cat([going_on, terminal_features(agent, final_obs)])
     return DiscriminatorSamples(rows, torch.cat([weight, stay]))
 
@@ -228,7 +240,10 @@ def expert_samples(
     final_obs = policy.encode_array(
         np.array(ends).reshape(len(ends), *policy.obs_shape)
     )
-    return samples(agent, features(agent, obs, policy.encode_action(action)), final_obs)
+    time = torch.cat([torch.arange(len(e.actions)) for e in demonstrations])
+    final_time = torch.tensor([len(e.actions) for e in demonstrations if e.terminated])
+    rows = features(agent, obs, policy.encode_action(action))
+    return samples(agent, rows, time, final_obs, final_time)
 
 
 def played_features(agent: Agent, rollout: ppo.Rollout) -> Tensor:
@@ -238,8 +253,11 @@ def played_features(agent: Agent, rollout: ppo.Rollout) -> Tensor:
 
 
 def policy_samples(agent: Agent, rollout: ppo.Rollout) -> DiscriminatorSamples:
-    final_obs = agent.policy.encode_obs(rollout.next_obs[rollout.terminated.bool()])
-    return samples(agent, played_features(agent, rollout).flatten(0, 1), final_obs)
+    ended = rollout.terminated.bool()
+    final_obs = agent.policy.encode_obs(rollout.next_obs[ended])
+    rows = played_features(agent, rollout).flatten(0, 1)
+    time, final_time = rollout.time.flatten(), rollout.time[ended] + 1
+    return samples(agent, rows, time, final_obs, final_time)
 
 
 def gradient_penalty(
@@ -271,12 +289,15 @@ def update_discriminator(
     agent: Agent, expert: DiscriminatorSamples, policy: DiscriminatorSamples
 ) -> Diagnostics:
     """As many batches as it takes to draw as many rows as the policy has shown,
-    `disc_epochs` times."""
+    `disc_epochs` times, or `disc_updates` of them."""
     config, rows = agent.config, len(policy.features)
+    updates = config.disc_updates
+    if updates is None:
+        updates = config.disc_epochs * rows // config.disc_batch_size
     shown = torch.cat([expert.draw(rows), policy.draw(rows)])
     agent.discriminator.update_scale(shown)
     diagnostics: Diagnostics = {}
-    for _ in range(config.disc_epochs * rows // config.disc_batch_size):
+    for _ in range(updates):
         batches = (side.draw(config.disc_batch_size) for side in (expert, policy))
         loss, diagnostics = discriminator_loss(agent, *batches)
         agent.optimiser.zero_grad()
@@ -326,13 +347,12 @@ def train(
     Warns if episodes end early and an end is worth nothing, unless told that this is
     meant.
     """
-    generator, num_steps = agent.generator, agent.config.generator.num_steps
+    generator, config = agent.generator, agent.config.generator
     expert = expert_samples(agent, demonstrations)
     extra_loss = bc_extra_loss(agent, demonstrations)
     collector = ppo.Collector(agent.policy, envs, seed, stream=agent.step)
-    size = num_steps * envs.num_envs
-    for step in ppo.steps_after_rollouts(agent.step, steps, size):
-        rollout = collector.rollout(num_steps)
+    while agent.step < steps:
+        rollout = collector.rollout(config.num_steps, config.episodic)
         if warn and agent.config.terminal == "zero" and rollout.terminated.any():
             warn = False
             warnings.warn(
@@ -348,12 +368,17 @@ def train(
         rollout, terminal_value = relabel_rewards(agent, rollout)
         diagnostics |= {
             "disc_reward": rollout.reward.mean(),
+            "lowest_disc_reward": rollout.reward.min(),
             "positive_reward_fraction": (rollout.reward > 0).float().mean(),
         }
         diagnostics |= ppo.update(generator, rollout, terminal_value, extra_loss)
-        ppo.anneal_learning_rate(generator, step / steps)
-        agent.step = step
-        yield step, diagnostics
+        for _ in range(agent.config.bc_updates):
+            generator.optimiser.zero_grad()
+            extra_loss().backward()
+            generator.optimiser.step()
+        agent.step += rollout.reward.numel()
+        ppo.anneal_learning_rate(generator, agent.step / steps)
+        yield agent.step, diagnostics
 
 
 class DiscriminatorRewardEnv(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
@@ -373,13 +398,15 @@ class DiscriminatorRewardEnv(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
         self._agent = agent
         self._expert = expert_samples(agent, demonstrations)
         self._steps: list[Tensor] = []
+        self._times: list[int] = []
         self._ends: list[Tensor] = []
+        self._final_times: list[int] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
-        self._obs = self._agent.policy.encode_array(obs)
+        self._obs, self._time = self._agent.policy.encode_array(obs), 0
         return obs, info
 
     @torch.no_grad()
@@ -393,9 +420,12 @@ class DiscriminatorRewardEnv(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
         row = features(agent, self._obs, unit_action)
         self._obs = agent.policy.encode_array(obs)
         self._steps.append(row)
+        self._times.append(self._time)
+        self._time += 1
         reward = config.generator.reward_scale * self._reward(row)
         if terminated:
             self._ends.append(self._obs)
+            self._final_times.append(self._time)
             if config.terminal != "zero":
                 for_ever = self._reward(terminal_features(agent, self._obs))
                 reward += config.generator.gamma * config.absorbing_scale * for_ever
@@ -406,8 +436,9 @@ class DiscriminatorRewardEnv(gym.Wrapper[np.ndarray, Any, np.ndarray, Any]):
     def _learn(self) -> None:
         agent = self._agent
         ends = torch.stack(self._ends) if self._ends else self._obs[None][:0]
-        shown = samples(agent, torch.stack(self._steps), ends)
+        times, final_times = torch.tensor(self._times), torch.tensor(self._final_times)
+        shown = samples(agent, torch.stack(self._steps), times, ends, final_times)
         with torch.enable_grad():
             update_discriminator(agent, self._expert, shown)
-        self._steps.clear()
-        self._ends.clear()
+        for shown_rows in (self._steps, self._times, self._ends, self._final_times):
+            shown_rows.clear()

@@ -22,7 +22,7 @@ With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -59,6 +59,7 @@ class Config:
     baseline: bool = True  # False: V = 0
     clip_coef: float = 0.2  # ε
     num_steps: int = 128  # of each environment between updates; the paper's for Atari
+    episodic: bool = False  # of one environment, and no further than an episode's end
     update_epochs: int = 10  # passes over them
     batch_size: int = 256  # the paper's is 64
     learning_rate: float = 3e-4
@@ -70,6 +71,7 @@ class Config:
     vf_coef: float = 0.5  # of the authors' code
     max_grad_norm: float = 0.5  # of the authors' code, of each network apart
     reward_scale: float = 1.0
+    norm_adv: bool = True  # advantages of a rollout have mean 0 and deviation 1
     log_prob: Callable[[Distribution, Tensor], Tensor] = stored_log_prob
     hidden: tuple[int, ...] = (64, 64)  # with ReLU, the paper's has tanh
 
@@ -141,12 +143,13 @@ class Rollout(NamedTuple):
     next_obs: Tensor  # where an episode was done its last, not the next one's first
     terminated: Tensor
     done: Tensor  # terminated, or out of time
+    time: Tensor  # steps since the episode began
 
     @classmethod
     def empty(cls, policy: Policy, num_steps: int, num_envs: int) -> "Rollout":
         size = (num_steps, num_envs)
         seen = torch.empty(2, *size, *policy.obs_shape, dtype=policy.obs_dtype)
-        numbers = torch.empty(4, *size)
+        numbers = torch.empty(5, *size)
         action = torch.empty(*size, policy.action_dim)
         if policy.head == "argmax":
             action = torch.empty(size, dtype=torch.long)
@@ -195,14 +198,22 @@ class Collector:
         # One seed each; the base class declares a single one.
         starts: Any = reset_seeds("train", seed, envs.num_envs, stream=stream)
         self._obs, _ = envs.reset(seed=starts)
+        self._time = np.zeros(envs.num_envs)
 
     @torch.no_grad()
-    def rollout(self, num_steps: int) -> Rollout:
+    def rollout(self, num_steps: int, episodic: bool = False) -> Rollout:
         """What all environments do next, written in place: through NumPy where it comes
-        from the world, because torch takes longer for a row."""
+        from the world, because torch takes longer for a row. If `episodic`, no further
+        than to the end of the episode, of which there must be one only."""
+        if episodic and self._envs.num_envs > 1:
+            raise UserError(
+                f"the episodes of {self._envs.num_envs} environments do not end"
+                " together: make one environment, or leave out episodic"
+            )
         policy = self._policy
         rollout = Rollout.empty(policy, num_steps, self._envs.num_envs)
-        obs, _, _, reward, next_obs, terminated, done = (row.numpy() for row in rollout)
+        rows = (row.numpy() for row in rollout)
+        obs, _, _, reward, next_obs, terminated, done, time = rows
         outputs = torch.empty(*rollout.reward.shape, policy.num_outputs)
         for step in range(num_steps):
             obs[step] = self._obs
@@ -211,6 +222,12 @@ class Collector:
             self._obs, reward[step], ended, cut_off, info = self._step(action)
             next_obs[step] = led_to(self._obs, info)
             terminated[step], done[step] = ended, ended | cut_off
+            time[step] = self._time
+            self._time = (self._time + 1) * (1 - done[step])
+            if episodic and done[step].any():
+                break
+        rollout = Rollout(*(row[: step + 1] for row in rollout))
+        outputs = outputs[: step + 1]
         if not outputs.isfinite().all():
             raise UserError(
                 "the policy's outputs are no longer finite, its training has diverged:"
@@ -296,7 +313,8 @@ def update(
     target = advantage + values
     rows = (rollout.obs, rollout.action, rollout.log_prob, advantage, target)
     obs, action, log_prob, advantage, target = (row.flatten(0, 1) for row in rows)
-    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    if config.norm_adv and len(advantage) > 1:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
     first: Tensor | None = None
     for _ in range(config.update_epochs):
@@ -331,13 +349,14 @@ def train(
 ) -> Iterator[tuple[int, Diagnostics]]:
     """Play until there have been at least `steps`, in whole rollouts; each update is
     yielded."""
+    config = agent.config
     collector = Collector(agent.policy, envs, seed, stream=agent.step)
-    size = agent.config.num_steps * envs.num_envs
-    for step in steps_after_rollouts(agent.step, steps, size):
-        diagnostics = update(agent, collector.rollout(agent.config.num_steps))
-        anneal_learning_rate(agent, step / steps)
-        agent.step = step
-        yield step, diagnostics
+    while agent.step < steps:
+        rollout = collector.rollout(config.num_steps, config.episodic)
+        diagnostics = update(agent, rollout)
+        agent.step += rollout.reward.numel()
+        anneal_learning_rate(agent, agent.step / steps)
+        yield agent.step, diagnostics
 
 
 def anneal_learning_rate(agent: Agent, progress: float) -> None:
@@ -345,9 +364,3 @@ def anneal_learning_rate(agent: Agent, progress: float) -> None:
     if agent.config.anneal_lr:
         rate = agent.config.learning_rate * max(0.0, 1 - progress)
         agent.optimiser.param_groups[0]["lr"] = rate
-
-
-def steps_after_rollouts(step: int, steps: int, size: int) -> Sequence[int]:
-    """How many steps were played after each rollout of `size`, from `step` on until
-    `steps` are reached."""
-    return range(step + size, steps + size, size)

@@ -26,6 +26,11 @@ gym.register(
     max_episode_steps=100,
 )
 gym.register(
+    "rlnotes/CarelessPuck-v0",
+    "rlnotes.envs.careless:CarelessPuckEnv",
+    max_episode_steps=100,
+)
+gym.register(
     "rlnotes/UMaze-v0",
     "rlnotes.envs.maze:UMazeEnv",
     max_episode_steps=300,

@@ -39,7 +39,8 @@ class RaceCarEnv(BulletEnv):
     ## Action space
     `Box([-1, 0], [1, 1])`: steering (−1 is full left, 1 full right) and throttle.
     Values out of range are clipped; a wrong shape or a value that is not finite raises
-    `ValueError`.
+    `ValueError`. With `reverse`, the throttle is from −1, and below 0 the car drives
+    backwards.
 
     ## Observation space
     `Box(9)`, or `Box(11)` with `goal_in_observation`: position x, y (m); velocity x, y
@@ -67,7 +68,7 @@ class RaceCarEnv(BulletEnv):
     ## Arguments
     `start_noise`, `action_noise` (deviation of Gaussian noise on what the car executes,
     in units of the action), `physics_steps`, `finish_radius` (m),
-    `goal_in_observation`, `render_mode` ("rgb_array", "human" or None).
+    `goal_in_observation`, `reverse`, `render_mode` ("rgb_array", "human" or None).
 
     ## Version history
     v0: walls stand still (mass 0; the notes' walls of 100 kg can be pushed), own
@@ -84,12 +85,13 @@ class RaceCarEnv(BulletEnv):
         physics_steps: int = 1,
         finish_radius: float = 1.0,
         goal_in_observation: bool = False,
+        reverse: bool = False,
         render_mode: RenderMode = None,
     ) -> None:
         self.start_noise, self.action_noise = start_noise, action_noise
         self.physics_steps, self.finish_radius = physics_steps, finish_radius
         self._goal = FINISH if goal_in_observation else ()
-        low, high = np.array([(-1, 0), (1, 1)], np.float32)
+        low, high = np.array([(-1, -1 if reverse else 0), (1, 1)], np.float32)
         self.action_space = spaces.Box(low, high)
         # Beyond what the track and the motors allow: nothing real is ever cut off.
         most = (20, 20, 50, 50, np.pi, 2, 2, 500, 500, *np.abs(self._goal))

@@ -96,6 +96,8 @@ def start_gail(world: World, settings: GailSettings, seed: int) -> Trial:
 
 # An end that is worth nothing, whatever the discriminator thinks of it.
 ZERO = {"agent.terminal": "zero"}
+# The discriminator weighs steps and ends as the occupancy measure does.
+DISCOUNTED = {"agent.discounted": True}
 SURVIVAL = {f"agent.{name}": value for name, value in survival.FAULT.items()}
 UNTRAINED = {"agent.disc_epochs": 0}
 # The notes' learner and pay. States are standardised and rates are ours, so this is not
@@ -160,6 +162,7 @@ CARTPOLE_GAIL = Experiment(
         "per-state": Variant(
             "penalty 1, ended in place", {"agent.terminal": "absorbing_per_state"}
         ),
+        "discounted": Variant("steps weighed by γ^t", DISCOUNTED, seeds=10),
         "unscaled": Variant(
             "rewards as they are", {"agent.generator.reward_scale": 1.0}, seeds=10
         ),
@@ -197,6 +200,7 @@ ACROBOT_GAIL = Experiment(
         "log-d-zero": Variant(
             "hurry, end worth 0", ZERO | {"agent.reward": gail.log_d_reward}
         ),
+        "discounted": Variant("either, absorbing, weighed by γ^t", DISCOUNTED),
         **fresh_seeds(),
     },
     bars=(
@@ -272,7 +276,7 @@ OFFLINE = Experiment(
     },
     variants={
         "fast-discriminator": Variant("+ quick discriminator"),
-        "notes": Variant("as in the notes", SLOW | RAW, replayed=True),
+        "notes": Variant("the notes' settings", SLOW | RAW, replayed=True),
         "standardised": Variant("+ standardised states", SLOW, replayed=True),
         "raw-fast-discriminator": Variant("quick discriminator, raw states", RAW),
         "bc": Variant(

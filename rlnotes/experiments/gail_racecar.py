@@ -2,12 +2,13 @@
 the notes.
 
 With PPO the fix comes first, and each suspect puts back one thing that the notes had.
-REINFORCE is tried with the same fixes, and as the notes had it. `gail/reward-map`
-trains the fix once more and keeps what the discriminator pays for on the track.
+REINFORCE gets the same fixes, then one more thing at a time, until it drives as well.
+`gail/reward-map` trains the fix once more and keeps what the discriminator pays for on
+the track.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,14 @@ from rlnotes.experiments.base import (
     fresh_seeds,
     new_trial,
 )
-from rlnotes.experiments.gail import DemonstratedSettings
-from rlnotes.experiments.racecar import TRACK, track
+from rlnotes.experiments.gail import DISCOUNTED, DemonstratedSettings
+from rlnotes.experiments.racecar import TRACK, Track, track
 from rlnotes.experiments.settings import Override
 from rlnotes.experiments.trials import observations
 from rlnotes.seeding import reset_seeds
+
+UNBOUNDED = 1e9  # JSON has no infinity
+LONGEST = 501  # observations of an episode that runs out of time
 
 GENERATOR = ppo.Config(
     num_steps=256,
@@ -60,6 +64,11 @@ class RaceCarGailSettings(DemonstratedSettings):
     agent: gail.Config | bc.Config = AGENT
     num_envs: int = 16
     action_low: tuple[float, float] = (-1.0, 0.0)  # of steering and throttle
+    reverse: bool = False  # with a throttle below 0 the car drives backwards
+
+
+def gail_track(settings: RaceCarGailSettings) -> Track:
+    return Track(options={"start_noise": 1.0, "reverse": settings.reverse})
 
 
 def new_policy(settings: RaceCarGailSettings, shown: Sequence[Episode]) -> Policy:
@@ -78,7 +87,7 @@ def new_agent(
     settings: RaceCarGailSettings, shown: Sequence[Episode]
 ) -> tuple[gail.Agent, VectorEnv]:
     assert isinstance(settings.agent, gail.Config)
-    envs = make_vec_env(TRACK.make, settings.num_envs)
+    envs = make_vec_env(gail_track(settings).make, settings.num_envs)
     return gail.Agent(new_policy(settings, shown), settings.agent), envs
 
 
@@ -92,8 +101,8 @@ def start(settings: RaceCarGailSettings, seed: int) -> Trial:
     else:
         agent, envs = new_agent(settings, shown)
         stream = gail.train(agent, envs, shown, settings.steps, seed, warn=False)
-    diagnose = driven(agent.policy, settings)
-    return new_trial(agent.policy, agent, stream, TRACK, settings, diagnose)
+    diagnose, world = driven(agent.policy, settings), gail_track(settings)
+    return new_trial(agent.policy, agent, stream, world, settings, diagnose)
 
 
 def driven(policy: Policy, settings: RaceCarGailSettings) -> Diagnose:
@@ -102,7 +111,8 @@ def driven(policy: Policy, settings: RaceCarGailSettings) -> Diagnose:
     def diagnose(drives: Sequence[Episode]) -> Metrics:
         metres = [_length(drive.observations[:, :2]) for drive in drives]
         starts = reset_seeds("select", 0, settings.budget.curve_episodes)
-        scores = TRACK.scores(TRACK.play(raw_mean_policy(policy), starts))
+        world = gail_track(settings)
+        scores = world.scores(world.play(raw_mean_policy(policy), starts))
         return {
             "metres": float(np.mean(metres)),
             "raw_mean_success_percent": scores["success_percent"],
@@ -126,39 +136,86 @@ FRESH: Override = {
     f"agent.generator.{name}": x for name, x in fresh_sample.FAULT.items()
 }
 SURVIVAL: Override = {f"agent.{name}": value for name, value in survival.FAULT.items()}
-# Everything below the middle of the range means standing still.
+# Everything below the middle of the range means standing still,
 THROTTLE: Override = {"action_low": (-1.0, -1.0)}
+# or, as in the notes, whose car does not clip its throttle, driving backwards.
+REVERSE: Override = {**THROTTLE, "reverse": True}
 NO_PENALTY: Override = {"agent.gradient_penalty": 0.0}
 NO_BC: Override = {"agent.bc_weight": 0.0}
-# The notes added the task's reward to the discriminator's and scaled states by hand.
-# They had no critic; this has one.
+# V = 0: advantages are sums of rewards over some 1 / (1 − γλ) = 17 steps.
+NO_CRITIC: Override = {"agent.generator.baseline": False}
+RAW_ADVANTAGES: Override = {
+    "agent.generator.norm_adv": False,
+    "agent.generator.reward_scale": 1.0,
+}
+ONE_EPISODE: Override = {
+    "num_envs": 1,
+    "agent.generator.episodic": True,
+    "agent.generator.num_steps": LONGEST - 1,
+}
+# The notes' is one for each episode. This is one for twelve times as many steps as the
+# demonstrator's episodes have: if it does no harm, neither did theirs.
+ONE_DISC_UPDATE: Override = {"agent.disc_updates": 1}
+# The notes' program as far as it can be told with this learner: it also added the
+# task's reward to the discriminator's and scaled states by hand. (What is left: our
+# discriminator standardises what it sees, and the notes' went on for 5,000 episodes.)
 NOTES: Override = {
-    **FRESH,
-    **THROTTLE,
     **SURVIVAL,
+    **REVERSE,
     **NO_PENALTY,
     **NO_BC,
+    **ONE_DISC_UPDATE,
+    "dataset": catalogue.RACECAR_NOTES,
+    "demonstrations": 100,
+    "num_envs": 1,
     "obs_scale": hand_scaling.positions_by_15,
     "agent.task_reward_weight": 1.0,
+    "agent.disc_batch_size": 64,  # of either side
+    "agent.disc_learning_rate": 1e-4,
+    "agent.disc_hidden": (128, 64),
+    "agent.generator": ppo.Config(
+        baseline=False,
+        norm_adv=False,
+        episodic=True,
+        num_steps=LONGEST - 1,
+        update_epochs=4,
+        batch_size=64,
+        learning_rate=1e-4,
+        max_grad_norm=UNBOUNDED,
+        hidden=(128, 128),
+        **fresh_sample.FAULT,
+    ),
 }
+# How long it takes is not the notes' question but ours: what can GAIL do by itself?
+LONGER: Override = {"length": 4.0, "budget.evaluations": 40}
+UNINFORMED: Override = {"agent.reward": survival.constant_reward}
 # About as many batches of demonstrations as the fix sees, and nothing else.
 BC_ALONE: Override = {"agent": bc.Config(hidden=(128, 128)), "length": 0.04}
 
 RACECAR_PPO = Experiment(
     id="gail/racecar-ppo",
-    world=track,
+    world=gail_track,
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "ppo": Variant("GAIL and cloning"),
+        "ppo": Variant("GAIL and cloning", seeds=5),
         # Each of these is the fix with one thing as it was in the notes.
         "fresh-log-prob": Variant("ratio of an action drawn anew", FRESH),
+        "reverse": Variant("throttle that reverses", REVERSE),
         "throttle-from-minus-1": Variant("throttle as if from −1", THROTTLE),
-        "gail-zero": Variant("survive, end worth 0", SURVIVAL),
+        "no-critic": Variant("no critic", NO_CRITIC),
+        "raw-advantages": Variant("advantages as they come", RAW_ADVANTAGES),
+        "one-episode": Variant("one episode per update", ONE_EPISODE),
+        "one-disc-update": Variant("one step of the discriminator", ONE_DISC_UPDATE),
+        "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
+        "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
         "no-bc": Variant("GAIL alone", NO_BC),
+        "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
         "bc-alone": Variant("cloning alone", BC_ALONE),
-        "notes": Variant("all of them (notes)", NOTES),
+        # The same worlds, updates and rates as the fix, and a pay that says nothing.
+        "always-1": Variant("paid the same for everything", UNINFORMED, seeds=5),
+        "notes": Variant("the notes' settings", NOTES),
         **fresh_seeds(),
     },
     bars=(
@@ -172,12 +229,12 @@ RACECAR_PPO = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
 
 
-# All that was fixed for PPO but the learner; and beside it what the notes paid, without
-# cloning.
+# All that was fixed for PPO but the learner: no critic, one world, one batch and one
+# pass, and so one step of cloning for each rollout.
 REINFORCE: Override = {
     "agent.generator": ppo.reinforce_config(
         learning_rate=3e-3,
@@ -189,22 +246,61 @@ REINFORCE: Override = {
     "num_envs": 1,
 }
 
+CLONING_APART: Override = {**REINFORCE, "agent.bc_updates": 80}
+ANNEALED: Override = {**CLONING_APART, "agent.generator.anneal_lr": True}
+# V is taken from the returns, and stands in for them where a rollout or the clock cuts
+# an episode off; without it what comes after the cut counts nothing.
+WITH_BASELINE: Override = {**ANNEALED, "agent.generator.baseline": True}
+BC_AT_THAT_RATE: Override = {**BC_ALONE, "agent.learning_rate": 3e-3}
+ONE_PASS: Override = {"agent.generator.update_epochs": 1}
+# 2,048 steps or more, two passes without a ratio, four steps of the discriminator. The
+# notes went on for a thousand such rounds, two million steps.
+NOTES_REINFORCE: Override = {
+    **NOTES,
+    "agent.task_reward_weight": 0.0,
+    "agent.disc_updates": 4,
+    "agent.generator": replace(
+        ppo.reinforce_config(
+            learning_rate=1e-4,
+            num_steps=2_048,
+            max_grad_norm=UNBOUNDED,
+            clip_coef=UNBOUNDED,
+            hidden=(128, 128),
+        ),
+        update_epochs=2,
+    ),
+}
+
 RACECAR_REINFORCE = Experiment(
     id="gail/racecar-reinforce",
     world=track,
     settings=SETTINGS,
     budgets=BUDGETS,
     variants={
-        "reinforce": Variant("REINFORCE instead", REINFORCE),
-        "notes": Variant(
-            "… no cloning, the notes' pay",
-            {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
+        # Chosen by trying on seed 0, which is not among its own.
+        "with-baseline": Variant(
+            "+ critic as a baseline", WITH_BASELINE, seeds=5, first_seed=1
         ),
+        # A ladder: each has one thing more than the one before.
+        "reinforce": Variant("REINFORCE in the place of PPO", REINFORCE, seeds=5),
+        "cloning-apart": Variant("+ as many steps of cloning as PPO", CLONING_APART),
+        "annealed": Variant("+ a learning rate that falls", ANNEALED),
+        # What the discriminator's pay has to do with it, and cloning by itself.
+        "always-1": Variant(
+            "paid the same for everything", {**WITH_BASELINE, **UNINFORMED}, seeds=5
+        ),
+        "bc-alone": Variant("cloning alone, at that rate", BC_AT_THAT_RATE),
+        # The same from the other side: PPO with one thing less.
+        "one-pass": Variant("PPO, one pass", ONE_PASS),
+        "one-pass-cloning-apart": Variant(
+            "PPO, one pass, cloning apart", {**ONE_PASS, "agent.bc_updates": 144}
+        ),
+        "notes": Variant("the notes' settings", NOTES_REINFORCE),
     },
     bars=(
         Bar(
             "GAIL with REINFORCE arrives, too",
-            "reinforce",
+            "with-baseline",
             "iqm",
             ">=",
             90.0,
@@ -212,14 +308,13 @@ RACECAR_REINFORCE = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
 
 
 # --- what the discriminator pays for on the track
 
 BETWEEN = 2  # rollouts from one map to the next
-LONGEST = 501  # observations of an episode that runs out of time
 SPACING = 0.1  # m between the places of a map
 # x from, to; y from, to
 CORRIDORS = ((0, 2, 0, 4), (0, 10, 2, 4), (8, 10, 2, 8), (8, 15, 6, 8))

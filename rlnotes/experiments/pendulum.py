@@ -105,7 +105,7 @@ PENDULUM = Experiment(
         **ABLATIONS,
         "sacbc-expert": Variant("SAC+BC", SAC_BC, 5),
         "sac-expert": Variant("SAC", SAC_BC | NO_BC, 5),
-        **fresh_seeds(10),
+        **fresh_seeds(),
     },
     bars=(
         Bar("TD3+BC learns from expert data", "td3bc-expert", "iqm", ">=", -165.0),

@@ -11,15 +11,16 @@
 `along` picks one value from a seed's curve, by default the last, and `over` is a
 statistic of these over seeds, by default the IQM; where less is better, the worst seed
 is the `max`. Where `along` is given and no metric, the metric is the ledger's, measured
-along the way.
+along the way. Where a value is missing (NaN), so is every statistic of it.
 """
 
 import math
-import statistics as standard
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from rlnotes.errors import UserError, unknown
 from rlnotes.experiments import registry
@@ -29,18 +30,18 @@ from rlnotes.runs.store import Record
 ALONG: dict[str, Callable[[Sequence[float]], float]] = {
     "final": lambda values: values[-1],
     "first": lambda values: values[0],
-    "peak": max,
-    "late": lambda values: min(values[-len(values) // 4 :]),  # of the last quarter
+    "peak": np.max,
+    "late": lambda values: np.min(values[-len(values) // 4 :]),  # of the last quarter
 }
 OVER: dict[str, Callable[[Sequence[float]], float]] = {
     "iqm": statistics.iqm,
     "low": lambda values: statistics.interval(values)[0],
     "high": lambda values: statistics.interval(values)[1],
-    "worst": min,
-    "best": max,
-    "median": standard.median,
-    "min": min,
-    "max": max,
+    "worst": np.min,
+    "best": np.max,
+    "median": np.median,
+    "min": np.min,
+    "max": np.max,
 }
 SETTINGS = "settings."
 STEPS, SEEDS = "steps", "seeds"  # how long a seed trained, and how many there are
@@ -58,14 +59,22 @@ class Measure:
         """One per seed."""
         return [value(record, self.metric, self.along) for record in records]
 
+    def known(self, records: Sequence[Record]) -> list[Record]:
+        """Those of the seeds that have a value."""
+        found = zip(records, self.values(records), strict=True)
+        return [
+            record
+            for record, one in found
+            if not (isinstance(one, float) and math.isnan(one))
+        ]
+
     def of(self, records: Sequence[Record]) -> Any:
-        """NaN if no seed has a value; seeds that have none are left out."""
+        """NaN if a seed has no value."""
         if self.over == SEEDS:
             return len(records)
         if self.metric.startswith(SETTINGS):
             return value(records[0], self.metric)
-        known = [one for one in self.values(records) if not math.isnan(one)]
-        return float(OVER[self.over](known)) if known else math.nan
+        return float(OVER[self.over](self.values(records)))
 
 
 def value(record: Record, metric: str, along: str = "final") -> Any:

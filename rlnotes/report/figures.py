@@ -1,7 +1,8 @@
 """What figures are made of, in the book's style.
 
-Every figure shows the interquartile mean over training seeds with its bootstrap
-interval, and where there is room the single seeds as dots.
+Every figure shows the interquartile mean over training seeds with its 95% interval, and
+where there is room the single seeds as dots. Too few seeds have no interval (see
+`statistics`): then the seeds are all there is beside the middle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ Style = dict[str, Any]
 SEEDS: Style = {"marker": "o", "linestyle": "", "alpha": 0.35}
 SEEDS |= {"markersize": 4, "markeredgewidth": 0}
 MIDDLE: Style = {"linestyle": "", "markersize": 16, "markeredgewidth": 3}
+THIN: Style = {"linewidth": 0.8, "alpha": 0.5, "marker": ""}
 DOTTED: Style = {"color": "black", "linewidth": 1, "linestyle": ":"}
 
 
@@ -55,28 +57,30 @@ def curve(
     colour: str,
     **line: Any,
 ) -> None:
-    """A learning curve: the IQM over seeds at each step that all of them have, the
-    interval as a band."""
+    """A learning curve: the IQM over seeds at each step that all of them have, and the
+    interval as a band, or a thin line for each seed where they are too few for one."""
     steps = sorted(set.intersection(*({step for step, _ in seed} for seed in seeds)))
     values = np.array([[dict(seed)[step] for step in steps] for seed in seeds])
-    band = np.array([statistics.interval(column) for column in values.T])
     middle = [statistics.iqm(column) for column in values.T]
     ax.plot(steps, middle, label=label, color=colour, **line)
-    ax.fill_between(steps, *band.T, color=colour, alpha=0.18, linewidth=0)
+    if len(seeds) < statistics.FEWEST:
+        ax.plot(steps, values.T, color=colour, **{**line, **THIN})
+    else:
+        band = np.array([statistics.interval(column) for column in values.T])
+        ax.fill_between(steps, *band.T, color=colour, alpha=0.18, linewidth=0)
 
 
 def interval_rows(ax: Axes, rows: Sequence[tuple[str, Sequence[float], str]]) -> None:
     """One line per label, values and colour, top to bottom: the seeds as dots, the IQM
-    as a bar, its interval as a line."""
+    as a bar, its interval as a line. What is NaN is not drawn."""
     for height, (_, values, colour) in enumerate(reversed(rows)):
         spread = np.linspace(-0.13, 0.13, len(values)) if len(values) > 1 else 0.0
         heights = height + np.broadcast_to(spread, len(values))
         ax.plot(values, heights, color=colour, **SEEDS)
-        if values:
-            summary = statistics.summary(values)
-            ends = [summary.low, summary.high]
-            ax.plot(ends, [height, height], color=colour, linewidth=2.5)
-            ax.plot(summary.iqm, height, color=colour, marker="|", **MIDDLE)
+        summary = statistics.summary(values)
+        ends = [summary.low, summary.high]
+        ax.plot(ends, [height, height], color=colour, linewidth=2.5)
+        ax.plot(summary.iqm, height, color=colour, marker="|", **MIDDLE)
     ax.set_yticks(range(len(rows)), [label for label, _, _ in reversed(rows)])
     ax.set_ylim(-0.6, len(rows) - 0.4)
 

@@ -75,7 +75,13 @@ def _reported(experiment: Experiment[Any]) -> list[float]:
         variants.append(FRESH)
     found = [store.finals(id, variant, metric) for variant in variants]
     less_is_better = bool(experiment.bars) and experiment.bars[0].sense == "<="
-    return (max if less_is_better else min)(found, key=statistics.iqm)
+    sign = -1 if less_is_better else 1
+
+    def merit(values: list[float]) -> float:
+        middle = sign * statistics.iqm(values)
+        return -math.inf if math.isnan(middle) else middle
+
+    return min(found, key=merit)
 
 
 def _rounded(value: float) -> float | None:
@@ -152,13 +158,14 @@ def table(chapter: str) -> tables.Table:
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
-    ends = entry.interval or ()
+    no_interval = "" if entry.recorded is None else "–"
+    ends = [tables.number(end) for end in entry.interval or ()]
     return (
         entry.id,
         entry.notes,
         entry.bar,
         "" if entry.recorded is None else tables.number(entry.recorded),
-        " to ".join(tables.number(end) for end in ends),
+        " to ".join(ends) or no_interval,
         entry.verdict,
         "" if entry.cost_minutes is None else tables.number(entry.cost_minutes, 0),
     )

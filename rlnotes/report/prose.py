@@ -29,7 +29,7 @@ def glue_numbers(chapter: str) -> None:
             value = results.number(key)
             if isinstance(value, float):
                 if math.isnan(value):
-                    raise UserError(f"{chapter}: no seed has a value for {key}")
+                    raise UserError(f"{chapter}: {key} has no value over all seeds")
                 value = float(f"{value:.6g}")
             glue(key, value, display=False)
 

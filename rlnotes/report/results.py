@@ -4,7 +4,6 @@ Wherever a variant is named, `id/variant` names one of another experiment; what 
 may be a whole address of a number (see `addresses`). Labels come from the variants.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -106,9 +105,6 @@ class Results:
         id, name, _ = self._at(variant)
         return _chosen(labels, variant, registry.find(id).variants[name].label)
 
-    def _known(self, variant: str, metric: str | None) -> list[float]:
-        return [one for one in self.values(variant, metric) if not math.isnan(one)]
-
     def curves(
         self,
         metric: str,
@@ -124,7 +120,8 @@ class Results:
         legend: str | None = "best",
         **line: Any,
     ) -> Axes:
-        """Learning curves: the IQM over seeds and its interval as a band.
+        """Learning curves: the IQM over seeds and its interval as a band, or the single
+        seeds where they are too few for one.
 
         `reference` are dotted lines across; `legend` may be "outside", or None.
         """
@@ -155,13 +152,14 @@ class Results:
     ) -> Axes:
         """One row per variant: seeds as dots, the IQM, its interval.
 
+        Where a seed has no value, only the dots of the others are there.
         A variant that a mapping of `colours` leaves out is grey.
         """
         ax = ax or figures.axes(height=0.9 + 0.34 * len(variants))
         rows = [
             (
                 self._label(variant, labels),
-                self._known(variant, metric),
+                self.values(variant, metric),
                 _chosen(colours, variant, figures.GREY),
             )
             for variant in variants
@@ -192,7 +190,7 @@ class Results:
         """`{group: {series: variant}}`: groups along x, the same series in each."""
         ax = ax or figures.axes(height=3.8)
         found = {
-            group: {name: self._known(one, metric) for name, one in series.items()}
+            group: {name: self.values(one, metric) for name, one in series.items()}
             for group, series in groups.items()
         }
         names = list(
@@ -227,7 +225,8 @@ class Results:
         heading: str = "",
     ) -> Table:
         """One row per variant. A column is `[metric][/along][/over][:format]`, by
-        default of the table's metric, or a function of the records; `more` follow."""
+        default of the table's metric, or a function of the records; `more` follow. A
+        cell that does not rest on all seeds says on how many."""
         shown = {**columns, **(more or {})}
         return Table(
             (heading, *shown, "seeds"),
@@ -246,7 +245,11 @@ class Results:
             return column(self.records(variant))
         words, form = addresses.formatted(column)
         found = self.measure(f"{variant}/{words}", metric)
-        return tables.text(found.of(self.records(variant)), form)
+        records = self.records(variant)
+        known = found.known(records) or records  # if nobody has a value, a dash
+        shown = tables.text(found.of(known), form)
+        all_known = len(known) == len(records)
+        return shown if all_known else f"{shown} ({len(known)} of {len(records)})"
 
     def budgets(self) -> Table:
         """What each budget spends on one seed."""
@@ -320,10 +323,8 @@ class Results:
     ) -> Claim:
         """About a recorded number, which every seed must have; the bar may be the
         address of another one."""
-        found, records = self.measure(address), self.records(address)
-        whole = not any(math.isnan(value) for value in found.values(records))
-        value = found.of(records) if whole else math.nan
-        return Claim(sentence, value, sense, self._value(bar), len(records))
+        value, seeds = self.number(address), len(self.records(address))
+        return Claim(sentence, value, sense, self._value(bar), seeds)
 
     def fires_on_every(self, sentence: str, variant: str, diagnosis: Fires) -> Claim:
         found = self.records(variant)

@@ -220,6 +220,28 @@ def test_what_lasts_for_ever_needs_a_gamma_below_1() -> None:
     assert gail.expert_samples(learner, TO_THE_LEFT).weight.isfinite().all()
 
 
+def test_steps_can_be_weighed_as_in_the_occupancy_measure() -> None:
+    """γ is 1/2. An end after T steps stands for γ^T + γ^(T+1) + …, and all together
+    weigh as much as one endless episode each."""
+    learner = agent(discounted=True)
+    shown = gail.expert_samples(learner, WAITING)
+    assert shown.weight.tolist() == [1, 1 / 2, 1 / 4, 1 / 8, 2 / 16]
+    played = ppo.Collector(learner.policy, envs(ends=True), 0).rollout(8)
+    weight = gail.policy_samples(learner, played).weight
+    assert weight[:-4].view(8, 4)[:, 0].tolist() == [1 / 2**t for t in range(8)]
+    assert weight.sum().item() == 4 * 2
+    as_usual = gail.policy_samples(agent(), played).weight
+    assert as_usual.tolist() == [1] * 32 + [2] * 4
+
+
+def test_the_discriminator_can_be_given_a_number_of_updates() -> None:
+    learner = agent(disc_updates=3, disc_batch_size=4)
+    rows = gail.expert_samples(learner, TO_THE_LEFT)
+    gail.update_discriminator(learner, rows, rows)
+    (parameter, *_) = learner.discriminator.parameters()
+    assert learner.optimiser.state[parameter]["step"] == 3
+
+
 def test_an_early_end_that_is_worth_nothing_is_warned_about_once_unless_meant() -> None:
     def train(terminal: Any, steps: int = 100, warn: bool = True) -> None:
         learner, worlds = agent(terminal=terminal), envs(ends=True)
@@ -316,6 +338,23 @@ def test_a_reward_for_leaving_does_not_move_who_mostly_clones() -> None:
     """`log_d` teaches to leave at once; the clone stays as long as was shown."""
     fault: dict[str, Any] = {"reward": gail.log_d_reward, "terminal": "zero"}
     assert steps_inside(**fault, bc_weight=100.0) == 4
+
+
+@pytest.mark.slow(seconds=2)
+def test_cloning_can_have_steps_of_its_own() -> None:
+    """Here the reward is 0 for all, so that nothing else teaches to go left."""
+    plain = generator(baseline=False, norm_adv=False, update_epochs=1)
+    blind: dict[str, Any] = {"reward": torch.zeros_like, "bc_weight": 1.0}
+    learnt = {}
+    for updates in (0, 50):
+        learner = agent(bc_updates=updates, generator=plain, **blind)
+        for _ in gail.train(learner, envs(), TO_THE_LEFT, steps=256, seed=0):
+            pass
+        obs = learner.policy.encode_array(TO_THE_LEFT[0].observations[:-1])
+        with torch.no_grad():
+            learnt[updates] = learner.policy.net(obs).softmax(-1)[:, 0].min().item()
+    assert learnt[0] < 0.6
+    assert learnt[50] > 0.9
 
 
 def test_bc_weighs_the_error_on_the_demonstrations() -> None:

@@ -77,7 +77,7 @@ def one_row(reward: list[float], terminated: list[float], done: list[float]) -> 
     nothing = torch.zeros(len(reward), 1)
     rewards, ends, dones = (column(*row) for row in (reward, terminated, done))
     seen = nothing[..., None]
-    return Rollout(seen, nothing, nothing, rewards, seen, ends, dones)
+    return Rollout(seen, nothing, nothing, rewards, seen, ends, dones, nothing)
 
 
 def column(*numbers: float) -> Tensor:
@@ -198,6 +198,7 @@ def test_a_row_knows_how_its_episodes_ended_and_with_what(
     assert rollout.obs[:, 0, 0].tolist() == [0, 1, 2, 0, 1]
     # the last observation, not the next start
     assert rollout.next_obs[:, 0, 0].tolist() == [1, 2, 3, 1, 2]
+    assert rollout.time[:, 0].tolist() == [0, 1, 2, 0, 1]
 
 
 def test_rollouts_go_on_where_the_last_one_stopped() -> None:
@@ -205,6 +206,36 @@ def test_rollouts_go_on_where_the_last_one_stopped() -> None:
     first = collector.rollout(3)
     assert collector.rollout(2).obs[:, 0, 0].tolist() == [3, 4]
     assert first.obs[:, 0, 0].tolist() == [0, 1, 2]  # and is not written over
+
+
+def test_a_rollout_can_be_one_episode_whichever_way_it_ends() -> None:
+    for last, limit in ((3, 1000), (1000, 3)):
+        one = envs(last, limit, count=1)
+        collector = Collector(agent().policy, one, 0)
+        for num_steps, expected in ((10, 3), (2, 2), (10, 1), (10, 3)):
+            rollout = collector.rollout(num_steps, episodic=True)
+            assert [len(row) for row in rollout] == [expected] * len(rollout)
+    with pytest.raises(UserError, match="make one environment"):
+        Collector(agent().policy, envs(), 0).rollout(10, episodic=True)
+
+
+def test_training_counts_the_steps_of_episodes_that_end_early() -> None:
+    learner = agent(episodic=True, num_steps=50)
+    steps = [step for step, _ in ppo.train(learner, envs(last=3, count=1), 8, seed=0)]
+    assert steps == [3, 6, 9]
+
+
+def test_advantages_have_mean_0_unless_they_are_taken_as_they_come() -> None:
+    """Before anything has changed, the loss is minus the mean advantage."""
+    rollout = Collector(agent().policy, envs(last=4), 0).rollout(8)
+    settings: dict[str, Any] = {"baseline": False, "batch_size": 100}
+    for norm_adv in (True, False):
+        learner = agent(norm_adv=norm_adv, update_epochs=1, **settings)
+        loss = ppo.update(learner, rollout)["policy_loss"]
+        nothing = torch.zeros_like(rollout.reward)
+        sums = ppo.advantages(rollout, nothing, nothing, learner.config)
+        expected = 0.0 if norm_adv else -sums.mean().item()
+        assert loss.item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_environments_that_reset_in_the_next_step_are_refused() -> None:

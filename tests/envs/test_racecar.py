@@ -101,6 +101,17 @@ def test_two_physics_steps_make_another_car() -> None:
     assert ends[1][1] == pytest.approx(ends[0][1], abs=1e-6)
 
 
+def test_the_throttle_reverses_only_if_asked_to() -> None:
+    clipped, backwards = make(), make(reverse=True)
+    ends = []
+    for env in (clipped, backwards):
+        before = env.reset(seed=0)[0][1]
+        ends.append(drive(env, 0.0, -0.3, 10)[-1][0][1] - before)
+    assert ends[0] == pytest.approx(0, abs=1e-3)
+    assert ends[1] < -0.05
+    assert env.action_space.contains(np.array([0, -1], np.float32))
+
+
 def test_action_noise_is_seeded_and_changes_the_drive() -> None:
     quiet, noisy = make(), make(action_noise=0.3)
     drives = []

@@ -83,7 +83,8 @@ def test_a_player_that_always_slips_plays_at_random() -> None:
 def test_gammas_of_the_generator_and_the_weight_of_an_end_agree() -> None:
     settings = CARTPOLE_GAIL.settings_for("ten", "smoke")
     agent, _ = new_agent(CARTPOLE, settings, settings.shown(0))
-    side = gail.samples(agent, torch.zeros(1, 7), torch.zeros(1, 4))
+    step, time = torch.zeros(1, 7), torch.zeros(1)
+    side = gail.samples(agent, step, time, torch.zeros(1, 4), time)
     gamma = settings.agent.generator.gamma
     assert side.weight.tolist() == pytest.approx([1, 1 / (1 - gamma)])
 

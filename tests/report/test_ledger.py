@@ -39,11 +39,21 @@ def test_nothing_recorded(home: Path) -> None:
 def test_a_recorded_row(recorded: None) -> None:
     task, copy, later = ledger.entries()
     assert (task.verdict, copy.verdict) == ("reached", "reached")
-    assert (task.recorded, task.interval) == (96.0, (96.0, 96.0))
+    assert task.recorded == 96.0
     assert task.cost_minutes == 4.0
     assert list(task.as_json()) == KEYS
     assert copy.autopsy
     assert later.recorded is None
+
+
+def test_an_interval_takes_five_seeds(recorded: None, write: Write) -> None:
+    for seed, success in enumerate((99.0, 95.0, 97.0)):
+        write("toy/task", "good", seed + 2, success, 17.0)
+    five, two, later = ledger.entries()
+    assert (five.interval, two.interval) == ((95.0, 99.0), None)
+    cells = [row[4] for name in ("Toys", "Others") for row in ledger.table(name).rows]
+    assert cells == ["95.0 to 99.0", "–", ""]
+    assert later.as_json()["interval"] is None
 
 
 def test_bars_are_told_by_the_experiment(home: Path) -> None:
@@ -92,7 +102,12 @@ def test_costs(recorded: None) -> None:
 
 @pytest.mark.parametrize(
     ("fresh", "verdict", "shown"),
-    [(99.0, "reached", 96.0), (95.5, "reached", 95.5), (40.0, "not reached", 40.0)],
+    [
+        (99.0, "reached", 96.0),
+        (95.5, "reached", 95.5),
+        (40.0, "not reached", 40.0),
+        (math.nan, "not reached", None),
+    ],
 )
 def test_where_fresh_seeds_are_worse_they_are_what_is_shown(
     recorded: None,
@@ -100,7 +115,7 @@ def test_where_fresh_seeds_are_worse_they_are_what_is_shown(
     monkeypatch: pytest.MonkeyPatch,
     fresh: float,
     verdict: str,
-    shown: float,
+    shown: float | None,
 ) -> None:
     task = registry.EXPERIMENTS["toy/task"]
     again = replace(task, variants={**task.variants, **fresh_seeds(2)})

@@ -10,6 +10,7 @@ import matplotlib as mpl
 import myst_nb
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from myst_nb.core.variables import format_plain_text
 
 from rlnotes.algos.policy import Policy
@@ -51,7 +52,7 @@ def test_numbers(results: Results) -> None:
     assert results.number("good") == 97.0
     assert results.number("good/worst") == 96.0
     assert results.number("good/return/peak/max") == 5.0
-    assert results.number("bad/final_seconds_to_finish") == 30.0
+    assert math.isnan(results.number("bad/final_seconds_to_finish"))
     assert results.number("good/seeds") == 2
     assert results.number("bad/settings.length") == 2.0
 
@@ -66,7 +67,7 @@ def test_the_table_has_what_a_summary_has(results: Results) -> None:
     assert table.headings[:2] == ("", "IQM")
     assert table.headings[-2:] == ("best seed", "seeds")
     assert table.rows[0][:2] == ("the good one", "97.0")
-    assert table.rows[0][4:] == ("96.0", "98.0", "2")
+    assert table.rows[0][2:] == ("–", "–", "96.0", "98.0", "2")
     assert table.rows[1][0] == "the expert"
 
 
@@ -83,7 +84,16 @@ def test_columns_are_addresses_or_functions(results: Results) -> None:
         labels={"good": "GOOD"},
     )
     assert table.rows[0] == ("GOOD", "97", "4.5", "16.5", "1 of 2", "2")
-    assert table.rows[1] == ("the bad one", "5", "4.5", "30.0", "0 of 2", "2")
+    some = "30.0 (1 of 2)"  # the other one never arrived
+    assert table.rows[1] == ("the bad one", "5", "4.5", some, "0 of 2", "2")
+
+
+def test_where_no_seed_has_a_value_there_is_a_dash(
+    results: Results, write: Write
+) -> None:
+    write("toy/task", "bad", 0, 0.0, math.nan, replace=True)
+    table = results.table(["bad"], "final_seconds_to_finish")
+    assert table.rows[0] == ("the bad one", *"–––––", "2")
 
 
 FIRES = ("final_seconds_to_finish", "settings.length")
@@ -99,7 +109,7 @@ def test_curves(results: Results) -> None:
     ax = results.curves(
         "return", ["good", "bad"], reference={"the expert": "toy/expert/expert/return"}
     )
-    good, bad, expert = ax.get_lines()
+    good, bad, expert = (ax.get_lines()[place] for place in (0, 3, 6))
     x, y = (np.asarray(data).tolist() for data in good.get_data())
     assert (x, y) == ([10_000, 20_000, 30_000, 40_000], [1.5, 4.5, 3.5, 2.5])
     assert (good.get_color(), bad.get_color()) == (figures.BLUE, figures.ORANGE)
@@ -114,18 +124,48 @@ def test_curves(results: Results) -> None:
     assert "20k" in [tick.get_text() for tick in ax.get_xticklabels()]
 
 
-def test_intervals_leave_out_seeds_that_never_arrived(results: Results) -> None:
+def test_a_curve_has_a_band_or_its_seeds(results: Results, write: Write) -> None:
+    """Two seeds are too few for an interval, five are enough."""
+    few = results.curves("return", ["good"])
+    _, first, second = few.get_lines()
+    assert np.asarray(first.get_ydata()).tolist() == [1.0, 4.0, 3.0, 2.0]
+    assert np.asarray(second.get_ydata()).tolist() == [2.0, 5.0, 4.0, 3.0]
+    assert not few.collections
+    for seed in (2, 3, 4):
+        write("toy/task", "good", seed, 97.0, 17.0)
+    enough = results.curves("return", ["good"])
+    assert len(enough.get_lines()) == 1
+    (band,) = enough.collections
+    ends = band.get_paths()[0].get_extents()
+    assert (ends.ymin, ends.ymax) == (1.0, 8.0)
+
+
+def drawn(ax: Axes, marker: str) -> list[list[float]]:
+    """Where the marks of each row are."""
+    found = [line for line in ax.get_lines() if line.get_marker() == marker]
+    places = [np.asarray(line.get_xdata(), float) for line in found]
+    return [place[~np.isnan(place)].tolist() for place in places]
+
+
+def test_a_row_with_a_seed_that_never_arrived_has_dots_only(results: Results) -> None:
     ax = results.intervals(
         "final_seconds_to_finish", ["good", "bad"], colours={"good": figures.BLUE}
     )
+    assert drawn(ax, "o") == [[30.0], [17.0, 16.0]]
+    assert drawn(ax, "|") == [[], [16.5]]
     dots = [line for line in ax.get_lines() if line.get_marker() == "o"]
-    assert [list(np.asarray(line.get_xdata())) for line in dots] == [
-        [30.0],
-        [17.0, 16.0],
-    ]
     assert [line.get_color() for line in dots] == [figures.GREY, figures.BLUE]
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
     assert labels == ["the bad one", "the good one"]
+
+
+def test_a_row_has_an_interval_from_five_seeds_on(
+    results: Results, write: Write
+) -> None:
+    assert drawn(results.intervals(None, ["good"]), "None") == [[]]
+    for seed, success in enumerate((97.0, 99.0, 95.0)):
+        write("toy/task", "good", seed + 2, success, 17.0)
+    assert drawn(results.intervals(None, ["good"]), "None") == [[95.0, 99.0]]
 
 
 def test_intervals_say_what_is_dotted(results: Results) -> None:
@@ -264,24 +304,31 @@ def test_along_a_curve(along: str, value: float) -> None:
         ("worst", 0.0),
         ("best", 100.0),
         ("median", 25.0),
-        ("seeds", 4),
-        ("low", 10.0),
-        ("high", 80.0),
+        ("seeds", 5),
+        ("low", 0.0),
+        ("high", 100.0),
     ],
 )
 def test_over_seeds(over: str, value: float) -> None:
-    found = [record(one) for one in (0.0, 20.0, 30.0, 100.0)]
-    measured = Measure("return", over=over).of(found)
-    if over in {"low", "high"}:
-        assert min(0.0, value) <= measured <= max(100.0, value)
-    else:
-        assert measured == value
+    found = [record(one) for one in (0.0, 20.0, 25.0, 30.0, 100.0)]
+    assert Measure("return", over=over).of(found) == value
 
 
-def test_seeds_without_a_value_are_left_out() -> None:
-    found = [record(one) for one in (math.nan, 20.0)]
-    assert Measure("return").of(found) == 20.0
-    assert math.isnan(Measure("return").of(found[:1]))
+@pytest.mark.parametrize("over", addresses.OVER)
+def test_where_a_seed_has_no_value_there_is_no_statistic(over: str) -> None:
+    seeds = [record(one) for one in (3.0, 20.0, 7.0, 1.0, 5.0, math.nan)]
+    for found in (seeds, seeds[::-1]):
+        assert math.isnan(Measure("return", over=over).of(found))
+    assert Measure("return", over=over).known(seeds) == seeds[:-1]
+
+
+@pytest.mark.parametrize("along", ["peak", "late"])
+@pytest.mark.parametrize("hole", [(math.nan, 1.0), (1.0, math.nan)])
+def test_a_curve_with_a_hole_has_no_extremes(
+    along: str, hole: tuple[float, float]
+) -> None:
+    curve = record(9.0, 9.0, 9.0, *hole)
+    assert math.isnan(addresses.value(curve, "return", along))
 
 
 def test_settings_and_the_length_of_training() -> None:
@@ -381,6 +428,7 @@ def test_a_page_elsewhere_is_found_in_the_book(
         ("toy/task/god", "variant of toy/task 'god'. Valid: good, bad"),
         ("toy/task/good/metre", "no metric 'metre'. Recorded: .*final_return"),
         ("toy/task/bad", "no such record"),
+        ("toy/task/good/low", "good/low has no value over all seeds"),
     ],
 )
 def test_a_wrong_address_is_a_clear_error(
