@@ -37,6 +37,10 @@ def constant_reward(logit: Tensor) -> Tensor:
     return torch.ones_like(logit)
 
 
+def no_reward(logit: Tensor) -> Tensor:
+    return torch.zeros_like(logit)
+
+
 def hundredfold_airl_reward(logit: Tensor) -> Tensor:
     """The right reward, and much more of it."""
     return 100 * gail.airl_reward(logit)

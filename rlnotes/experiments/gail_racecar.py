@@ -188,7 +188,13 @@ NOTES: Override = {
 }
 # How long it takes is not the notes' question but ours: what can GAIL do by itself?
 LONGER: Override = {"length": 4.0, "budget.evaluations": 40}
-UNINFORMED: Override = {"agent.reward": survival.constant_reward}
+# No reward, no values and nothing that is divided by their deviation: the gradient of
+# what is paid is exactly 0, and cloning is left.
+UNPAID: Override = {
+    "agent.reward": survival.no_reward,
+    "agent.generator.baseline": False,
+    "agent.generator.norm_adv": False,
+}
 # About as many batches of demonstrations as the fix sees, and nothing else.
 BC_ALONE: Override = {"agent": bc.Config(hidden=(128, 128)), "length": 0.04}
 
@@ -213,8 +219,8 @@ RACECAR_PPO = Experiment(
         "no-bc": Variant("GAIL alone", NO_BC),
         "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
         "bc-alone": Variant("cloning alone", BC_ALONE),
-        # The same worlds, updates and rates as the fix, and a pay that says nothing.
-        "always-1": Variant("paid the same for everything", UNINFORMED, seeds=5),
+        # The same worlds, batches and rates as the fix, and nothing is paid.
+        "unpaid": Variant("cloning with the fix's rates", UNPAID, seeds=5),
         "notes": Variant("the notes' settings", NOTES),
         **fresh_seeds(),
     },
@@ -286,8 +292,8 @@ RACECAR_REINFORCE = Experiment(
         "cloning-apart": Variant("+ as many steps of cloning as PPO", CLONING_APART),
         "annealed": Variant("+ a learning rate that falls", ANNEALED),
         # What the discriminator's pay has to do with it, and cloning by itself.
-        "always-1": Variant(
-            "paid the same for everything", {**WITH_BASELINE, **UNINFORMED}, seeds=5
+        "unpaid": Variant(
+            "the same, unpaid", {**WITH_BASELINE, **UNPAID}, seeds=5, first_seed=1
         ),
         "bc-alone": Variant("cloning alone, at that rate", BC_AT_THAT_RATE),
         # The same from the other side: PPO with one thing less.
