@@ -275,13 +275,14 @@ OFFLINE = Experiment(
         "full": Budget(3_000, evaluations=12, curve_episodes=10, final_episodes=100),
     },
     variants={
-        "fast-discriminator": Variant("+ quick discriminator"),
+        "fast-discriminator": Variant("+ quick discriminator", seeds=5),
         "notes": Variant("the notes' settings", SLOW | RAW, replayed=True),
         "standardised": Variant("+ standardised states", SLOW, replayed=True),
         "raw-fast-discriminator": Variant("quick discriminator, raw states", RAW),
         "bc": Variant(
             "behaviour cloning",
             {"agent": bc.Config(1e-4, batch_size=128, hidden=(128, 128))},
+            seeds=5,
         ),
         "longer": Variant("+ three times as long", {"length": 3.0}),
         **fresh_seeds(),
@@ -298,5 +299,5 @@ OFFLINE = Experiment(
         Bar("behaviour cloning does, too", "bc", "iqm", ">=", 475.0),
     ),
     start=start_offline,
-    seeds=5,
+    seeds=3,
 )
