@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from rlnotes.algos import gail
+from rlnotes.algos import gail, ppo
 from rlnotes.data.rollouts import Episode
 from rlnotes.envs.racecar import WALLS
 from rlnotes.experiments import gail_questions, gail_race, gail_racecar, registry
@@ -98,6 +98,33 @@ def test_a_policy_that_says_nothing_stands_still_only_where_throttle_begins_at_m
     settings = gail_racecar.RACECAR_PPO.settings_for(variant, "smoke")
     policy = gail_racecar.new_policy(settings, settings.shown(0))
     assert policy.decode_action(torch.zeros(2)).tolist() == [0, throttle]
+
+
+@pytest.mark.parametrize(("variant", "moves"), [("unpaid", False), ("no-bc", True)])
+def test_who_is_unpaid_learns_from_cloning_alone(variant: str, moves: bool) -> None:
+    experiment = gail_racecar.RACECAR_PPO
+    one_world = {"num_envs": 1, "agent.generator.num_steps": 64}
+    settings = experiment.settings_for(variant, "smoke", one_world)
+    agent, envs = gail_racecar.new_agent(settings, settings.shown(0))
+    before = [parameter.clone() for parameter in agent.policy.parameters()]
+    played = ppo.Collector(agent.policy, envs, 0).rollout(64)
+    ppo.update(agent.generator, *gail.relabel_rewards(agent, played))
+    envs.close()
+    pairs = zip(before, agent.policy.parameters(), strict=True)
+    assert any(not torch.equal(old, new) for old, new in pairs) is moves
+
+
+def test_both_learners_clone_equally_often() -> None:
+    """In batches for each step in the world."""
+    ppo_settings = gail_racecar.RACECAR_PPO.settings_for("ppo", "full")
+    assert isinstance(ppo_settings.agent, gail.Config)
+    of_ppo = ppo_settings.agent.generator.update_epochs / 256
+    for variant in ("cloning-apart", "annealed", "with-baseline", "unpaid"):
+        experiment = gail_racecar.RACECAR_REINFORCE
+        agent = experiment.settings_for(variant, "full").agent
+        assert isinstance(agent, gail.Config)
+        batches = agent.bc_updates + 1
+        assert batches / agent.generator.num_steps == pytest.approx(of_ppo, rel=0.02)
 
 
 def test_the_map_of_rewards_covers_the_track_and_nothing_else() -> None:
