@@ -156,20 +156,26 @@ ONE_EPISODE: Override = {
 # The notes' is one for each episode. This is one for twelve times as many steps as the
 # demonstrator's episodes have: if it does no harm, neither did theirs.
 ONE_DISC_UPDATE: Override = {"agent.disc_updates": 1}
-# The notes' program as far as it can be told with this learner: it also added the
-# task's reward to the discriminator's and scaled states by hand. (What is left: our
-# discriminator standardises what it sees, and the notes' went on for 5,000 episodes.)
-NOTES: Override = {
+# The notes also added the task's reward to the discriminator's and scaled states by
+# hand. This has our critic and our rollouts.
+TOGETHER: Override = {
+    **FRESH,
+    **THROTTLE,
     **SURVIVAL,
-    **REVERSE,
     **NO_PENALTY,
     **NO_BC,
+    "obs_scale": hand_scaling.positions_by_15,
+    "agent.task_reward_weight": 1.0,
+}
+# The notes' program as far as it can be told with this learner. (What is left: our
+# discriminator standardises what it sees, and the notes' went on for 5,000 episodes.)
+PROGRAM: Override = {
+    **TOGETHER,
+    **REVERSE,
     **ONE_DISC_UPDATE,
     "dataset": catalogue.RACECAR_NOTES,
     "demonstrations": 100,
     "num_envs": 1,
-    "obs_scale": hand_scaling.positions_by_15,
-    "agent.task_reward_weight": 1.0,
     "agent.disc_batch_size": 64,  # of either side
     "agent.disc_learning_rate": 1e-4,
     "agent.disc_hidden": (128, 64),
@@ -221,7 +227,8 @@ RACECAR_PPO = Experiment(
         "bc-alone": Variant("cloning alone", BC_ALONE),
         # The same worlds, batches and rates as the fix, and nothing is paid.
         "unpaid": Variant("cloning with the fix's rates", UNPAID, seeds=5),
-        "notes": Variant("the notes' settings", NOTES),
+        "notes": Variant("five of them together", TOGETHER),
+        "notes-program": Variant("the notes' settings", PROGRAM),
         **fresh_seeds(),
     },
     bars=(
@@ -260,8 +267,8 @@ WITH_BASELINE: Override = {**ANNEALED, "agent.generator.baseline": True}
 ONE_PASS: Override = {"agent.generator.update_epochs": 1}
 # 2,048 steps or more, two passes without a ratio, four steps of the discriminator. The
 # notes went on for a thousand such rounds, two million steps.
-NOTES_REINFORCE: Override = {
-    **NOTES,
+REINFORCE_PROGRAM: Override = {
+    **PROGRAM,
     "agent.task_reward_weight": 0.0,
     "agent.disc_updates": 4,
     "agent.generator": replace(
@@ -299,7 +306,11 @@ RACECAR_REINFORCE = Experiment(
         "one-pass-cloning-apart": Variant(
             "PPO, one pass, cloning apart", {**ONE_PASS, "agent.bc_updates": 144}
         ),
-        "notes": Variant("the notes' settings", NOTES_REINFORCE),
+        "notes": Variant(
+            "REINFORCE, no cloning, the notes' pay",
+            {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
+        ),
+        "notes-program": Variant("the notes' settings", REINFORCE_PROGRAM),
     },
     bars=(
         Bar(
