@@ -65,13 +65,23 @@ class Transitions:
         next_obs: np.ndarray,
         terminated: bool,
     ) -> None:
-        row = self._added % self._capacity
-        self._fields.obs[row] = torch.as_tensor(obs)
-        self._fields.action[row] = torch.as_tensor(action)
-        self._fields.reward[row] = reward
-        self._fields.next_obs[row] = torch.as_tensor(next_obs)
-        self._fields.terminated[row] = float(terminated)
-        self._added += 1
+        one = np.array([reward]), next_obs[None], np.array([terminated])
+        self.extend(obs[None], action[None], *one)
+
+    def extend(
+        self,
+        obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        next_obs: np.ndarray,
+        terminated: np.ndarray,
+    ) -> None:
+        """Add one transition of each environment of a vector, in their order."""
+        rows = (self._added + np.arange(len(obs))) % self._capacity
+        given = (obs, action, reward, next_obs, terminated)
+        for field, column in zip(self._fields, given, strict=True):
+            field.numpy()[rows] = column  # torch takes longer for a row
+        self._added += len(obs)
 
     def sample(self, size: int) -> Batch:
         """`size` transitions drawn uniformly with replacement, from torch's global

@@ -6,7 +6,7 @@ them as if it were another learns from steps that never happened.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
 import gymnasium as gym
@@ -94,6 +94,29 @@ def make_vec_env(
     # share: the next one made would change what this one says of itself.
     envs.metadata = {**envs.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
     return envs
+
+
+class SeededStarts(gym.Wrapper[Any, Any, Any, Any]):
+    """A world in which every episode begins with the next of `starts`, unless its reset
+    is given another seed."""
+
+    def __init__(self, env: gym.Env[Any, Any], starts: Iterator[int]) -> None:
+        super().__init__(env)
+        self._starts = starts
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        seed = next(self._starts) if seed is None else seed
+        return self.env.reset(seed=seed, options=options)
+
+
+def as_vector(env: gym.Env[Any, Any] | VectorEnv, starts: Iterator[int]) -> VectorEnv:
+    """A single world as a vector of one, whose episodes begin with `starts` one after
+    the other. A vector stays what it is, and its copies draw their starts."""
+    if isinstance(env, VectorEnv):
+        return env
+    return make_vec_env(lambda: SeededStarts(env, starts), 1)
 
 
 def led_to(obs: np.ndarray, infos: dict[str, Any]) -> np.ndarray:

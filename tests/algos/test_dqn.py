@@ -1,17 +1,24 @@
-"""DQN against hand-computed targets, and on a corridor whose values are known."""
+"""DQN against hand-computed targets, and on a corridor whose values are known; alone
+and in vectors."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from gymnasium.vector import SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from rlnotes.algos import dqn
 from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
 from rlnotes.data.transitions import Batch
+from rlnotes.envs.vector import make_vec_env
 from rlnotes.errors import UserError
 
 
@@ -80,9 +87,22 @@ def test_loss_by_hand() -> None:
     assert loss.item() == pytest.approx((0.5 * 0.5**2 + (2.5 - 0.5)) / 2)
 
 
+def test_without_double_q_the_target_chooses_too_and_the_loss_can_be_another() -> None:
+    """Of two states that are worth 9 or 2 to the one network, 2 or 7 to the other."""
+    policy = Policy((1,), (), (), (4,), "argmax", num_actions=2)
+    rows: Any = [[0.0, 0.0], [9.0, 2.0]], [[0.0, 0.0], [2.0, 7.0]]
+    found = []
+    for double_q in (True, False):
+        config = dqn.Config(gamma=0.5, double_q=double_q, loss=F.mse_loss)
+        agent = dqn.Agent(policy, config)
+        agent.policy.net, agent.target = (Table(row) for row in rows)  # type: ignore[assignment]
+        found.append(dqn.update(agent, batch())["td_loss"].item())
+    assert found == [((1 + 0.5 * 2) ** 2 + 1) / 2, ((1 + 0.5 * 7) ** 2 + 1) / 2]
+
+
 def test_exploration_falls_on_a_line() -> None:
     config = dqn.Config(exploration_fraction=0.1, final_epsilon=0.1)
-    chances = [dqn.epsilon(step, 1_000, config) for step in (0, 50, 100, 999)]
+    chances = [dqn.linear_epsilon(step, 1_000, config) for step in (0, 50, 100, 999)]
     assert chances == pytest.approx([1, 0.55, 0.1, 0.1])
 
 
@@ -91,8 +111,12 @@ def never(step: int, done: bool, config: dqn.Config) -> bool:
 
 
 def trained(
-    env: Corridor | None = None, eye: Eye | None = None, **more: Any
+    env: Corridor | None = None,
+    eye: Eye | None = None,
+    copies: int | None = None,
+    **more: Any,
 ) -> dqn.Agent:
+    """In one world, or in a vector of `copies`."""
     torch.manual_seed(0)
     env = env or Corridor()
     mean, std = (None if eye else np.full(4, x) for x in (env.mean, env.std))
@@ -110,16 +134,20 @@ def trained(
         **more,
     )
     agent = dqn.Agent(policy, config)
-    for _ in dqn.train(agent, env, steps=1_500, seed=0):
+    worlds = make_vec_env(Corridor, copies) if copies else env
+    for _ in dqn.train(agent, worlds, steps=1_500, seed=0):
         pass
     return agent
 
 
 @pytest.mark.slow(seconds=2)
-def test_learns_the_values_of_a_corridor_through_its_time_limit() -> None:
+@pytest.mark.parametrize("copies", [None, 3])
+def test_learns_the_values_of_a_corridor_through_its_time_limit(
+    copies: int | None,
+) -> None:
     """Q(cell, right) = 0.5 ** (steps left − 1): wrong near the start if truncation
     counted as an end."""
-    values = trained().policy.net(torch.eye(4)[:3]).detach().numpy()
+    values = trained(copies=copies).policy.net(torch.eye(4)[:3]).detach().numpy()
     assert values[:, 1] == pytest.approx([0.25, 0.5, 1.0], abs=0.05)
     assert values[:, 0] == pytest.approx([0.125, 0.25, 0.5], abs=0.05)
 
@@ -163,6 +191,122 @@ def test_learns_from_pictures_which_are_stored_as_bytes() -> None:
     seen = [env._seen(), *(env.step(1)[0] for _ in range(2))]
     values = agent.policy.net(agent.policy.encode_array(np.stack(seen)))
     assert values[:, 1].tolist() == pytest.approx([0.25, 0.5, 1.0], abs=0.1)
+
+
+# --- vectors
+
+
+class Clock(gym.Env[np.ndarray, int]):
+    """Shows a number drawn at the start and how late it is. Action 1 ends the task from
+    the third step on, the fifth step ends the time. The reward is the time."""
+
+    observation_space = gym.spaces.Box(0, 1e6, (2,), np.float32)
+    action_space: gym.spaces.Discrete = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.number, self.time = float(self.np_random.integers(1_000_000)), 0
+        return self._seen(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        over = bool(action == 1 and self.time >= 3)
+        return self._seen(), float(self.time), over, self.time == 5, {}
+
+    def _seen(self) -> np.ndarray:
+        return np.array([self.number, self.time], np.float32)
+
+
+def clock_agent(**more: Any) -> dqn.Agent:
+    spaces = Clock.observation_space, Clock.action_space
+    config = dqn.Config(hidden=(4,), learning_starts=10_000, buffer_size=400)
+    torch.manual_seed(0)
+    policy = Policy.for_spaces(*spaces, (4,), "argmax")
+    return dqn.Agent(policy, replace(config, **more))
+
+
+@settings(max_examples=20, deadline=None)
+@given(copies=st.integers(1, 5), seed=st.integers(0, 1_000), chance=st.floats(0, 1))
+def test_every_stored_transition_happened(
+    copies: int, seed: int, chance: float
+) -> None:
+    """The clock of each goes one on, in one episode; only an end of the task says so,
+    and the next row of the same copy begins a new episode after any end."""
+    agent = clock_agent(epsilon=lambda step, steps, config: chance)
+    steps = [
+        step for step, _ in dqn.train(agent, make_vec_env(Clock, copies), 60, seed)
+    ]
+    assert steps == list(range(1, -(-60 // copies) * copies + 1))
+    assert len(agent.memory) == len(steps)
+    stored = (field.numpy() for field in agent.memory.all())
+    obs, action, reward, next_obs, terminated = stored
+    assert np.array_equal(next_obs, obs + np.array([0, 1]))
+    assert np.array_equal(reward, next_obs[:, 1])
+    late = next_obs[:, 1]
+    over = (action[:, 0] == 1) & (late >= 3)
+    assert np.array_equal(terminated, over)
+    new = obs[copies:, 1] == 0
+    assert np.array_equal(new, (over | (late == 5))[:-copies])
+    same = obs[copies:] == next_obs[:-copies]
+    assert np.array_equal(same.all(1), ~new)
+
+
+@pytest.mark.slow(seconds=3)
+def test_one_world_is_a_vector_of_one() -> None:
+    """Where starts are not drawn, to the last bit."""
+    alone, vector = trained(), trained(copies=1)
+    for one, other in zip(
+        alone.policy.parameters(), vector.policy.parameters(), strict=True
+    ):
+        assert torch.equal(one, other)
+    assert torch.equal(alone.memory.all().obs, vector.memory.all().obs)
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+@pytest.mark.parametrize("train_freq", [1, 3, 4, 8])
+def test_updates_are_counted_by_the_steps_of_all_copies(
+    copies: int, train_freq: int
+) -> None:
+    counted = {"learning_starts": 20, "train_freq": train_freq}
+    agent = clock_agent(**counted, target_update_interval=6)
+    learned = [
+        step
+        for step, diagnostics in dqn.train(agent, make_vec_env(Clock, copies), 80, 0)
+        if "td_loss" in diagnostics
+    ]
+    assert learned == [step for step in range(21, 81) if step % train_freq == 0]
+    assert agent.target_updates == 80 // 6
+
+
+def test_each_copy_throws_its_own_coin() -> None:
+    rng = np.random.default_rng(0)
+    thrown = np.array([dqn.one_coin_each(rng, 4, 0.5) for _ in range(4_000)])
+    together = np.mean(thrown.all(1) | ~thrown.any(1))
+    assert together == pytest.approx(2 / 16, abs=0.02)
+    assert thrown.mean(0) == pytest.approx(np.full(4, 0.5), abs=0.03)
+
+
+def test_copies_that_explore_do_something_else_than_those_that_do_not() -> None:
+    """The second of three explores: only it takes more than the one greedy action."""
+    agent = clock_agent(
+        explorers=lambda rng, num_envs, chance: np.arange(num_envs) == 1
+    )
+    for _ in dqn.train(agent, make_vec_env(Clock, 3), 300, 0):
+        pass
+    memory = agent.memory.all()
+    greedy = agent.policy.act(memory.obs.numpy())
+    as_greedy = (memory.action[:, 0].numpy() == greedy).reshape(-1, 3)
+    assert as_greedy[:, [0, 2]].all()
+    assert 0.3 < as_greedy[:, 1].mean() < 0.7
+
+
+def test_environments_that_reset_in_the_next_step_are_refused() -> None:
+    late = SyncVectorEnv([Clock, Clock])
+    with pytest.raises(UserError, match="DQN needs.*make_vec_env"):
+        next(dqn.train(clock_agent(), late, 10, 0))
+
+
+# --- what cannot be
 
 
 def test_a_policy_with_continuous_actions_is_refused() -> None:

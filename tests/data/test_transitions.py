@@ -52,6 +52,23 @@ def test_the_oldest_is_overwritten_first() -> None:
     assert sorted(store.all().reward.tolist()) == [-4, -3, -2]
 
 
+@settings(max_examples=40, deadline=None)
+@given(capacity=st.integers(1, 12), sizes=st.lists(st.integers(1, 5), max_size=8))
+def test_several_at_once_are_as_one_after_the_other(
+    capacity: int, sizes: list[int]
+) -> None:
+    together, apart = Transitions(capacity, 1, 1), Transitions(capacity, 1, 1)
+    for first, size in zip(np.cumsum([0, *sizes]), sizes, strict=False):
+        numbers = first + np.arange(size, dtype=float)
+        column, ends = numbers[:, None], numbers % 2 == 0
+        together.extend(column, 10 * column, -numbers, column + 1, ends)
+        for number in numbers:
+            add(apart, number, terminated=number % 2 == 0)
+    assert len(together) == len(apart) == min(capacity, sum(sizes))
+    for one, other in zip(together.all(), apart.all(), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_samples_are_whole_rows_and_reach_every_row() -> None:
     torch.manual_seed(0)
     store = Transitions.from_episodes([episode(20, True)])

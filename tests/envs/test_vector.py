@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rlnotes.envs.vector import (
     Backend,
+    as_vector,
     led_to,
     make_vec_env,
     require_different_copies,
@@ -295,6 +296,34 @@ def test_a_reset_without_a_seed_goes_on_elsewhere(backend: Backend) -> None:
         first, _ = envs.reset(seed=1)
         starts = [unseeded, first, envs.reset()[0]]
     assert len({start.tobytes() for start in starts}) == 3
+
+
+class Diary(Lottery):
+    """Remembers the seeds it was reset with."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int | None] = []
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.seeds.append(seed)
+        return super().reset(seed=seed, options=options)
+
+
+def test_one_world_is_a_vector_whose_episodes_begin_with_given_seeds() -> None:
+    world = Diary()
+    starts = iter(range(100, 200))
+    envs = as_vector(world, starts)
+    require_same_step(envs, "a learner")
+    actions = np.random.default_rng(0).integers(4, size=(40, 1))
+    played = play(envs, actions, [next(starts)], 40)
+    ends = int(played.done.sum())
+    assert ends > 3
+    assert world.seeds == list(range(100, 101 + ends))
+
+
+def test_a_vector_is_one_already() -> None:
+    envs = make_vec_env(Lottery, 2)
+    assert as_vector(envs, iter(())) is envs
 
 
 # --- copies that are none
