@@ -31,11 +31,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from gymnasium.vector import VectorEnv
-from gymnasium.wrappers.utils import update_mean_var_count_from_moments
 from torch import Tensor, nn
 
 from rlnotes.algos import bc, ppo
-from rlnotes.algos.networks import adam, mlp
+from rlnotes.algos.networks import RunningMeanStd, adam, mlp
 from rlnotes.algos.policy import Policy
 from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
@@ -99,6 +98,11 @@ class Config:
                 "with gamma = 1 an absorbing state, which lasts for ever, outweighs all"
                 " else: choose a gamma below 1, or terminal='zero'"
             )
+        if self.generator.norm_obs:
+            raise UserError(
+                "the discriminator sees observations as its policy does, and these must"
+                " not change their scale under it: leave out norm_obs"
+            )
 
     @property
     def absorbing_scale(self) -> float:
@@ -116,10 +120,6 @@ class Discriminator(nn.Module):
     flattens all the others.
     """
 
-    input_mean: Tensor
-    input_var: Tensor
-    input_count: Tensor
-
     def __init__(self, width: int, config: Config) -> None:
         super().__init__()
         self.net = mlp([width, *config.disc_hidden, 1])
@@ -127,26 +127,13 @@ class Discriminator(nn.Module):
             for layer in self.net:
                 if isinstance(layer, nn.Linear):
                     nn.utils.parametrizations.spectral_norm(layer)
-        self.register_buffer("input_mean", torch.zeros(width, dtype=torch.float64))
-        self.register_buffer("input_var", torch.ones(width, dtype=torch.float64))
-        self.register_buffer("input_count", torch.tensor(1e-4, dtype=torch.float64))
+        self.inputs = RunningMeanStd((width,))
 
     def forward(self, features: Tensor) -> Tensor:
-        mean, std = self.input_mean.float(), self.input_var.sqrt().float()
+        mean, std = self.inputs.mean.float(), self.inputs.std.float()
         varied = std > NEVER_VARIED
         scaled = (features - mean) / (std + 1e-3) * varied
         return self.net(scaled).squeeze(-1)
-
-    def update_scale(self, features: Tensor) -> None:
-        """Count these rows among all that were shown."""
-        rows = features.numpy()
-        known = (self.input_mean, self.input_var, self.input_count)
-        mean, var, count = (buffer.numpy() for buffer in known)
-        updated = update_mean_var_count_from_moments(
-            mean, var, count, rows.mean(0), rows.var(0), len(rows)
-        )
-        for buffer, value in zip(known, updated, strict=True):
-            buffer.copy_(torch.as_tensor(value))
 
 
 class Agent:
@@ -194,7 +181,7 @@ def terminal_features(agent: Agent, final_obs: Tensor) -> Tensor:
     observation with which the episode ended."""
     per_state = agent.config.terminal == "absorbing_per_state"
     place = final_obs if per_state else torch.zeros_like(final_obs)
-    width = len(agent.discriminator.input_mean) - place.shape[-1]
+    width = len(agent.discriminator.inputs.mean) - place.shape[-1]
     rest = torch.zeros(*place.shape[:-1], width)
     rest[..., -1] = 1
     return torch.cat([place, rest], dim=-1)
@@ -295,7 +282,7 @@ def update_discriminator(
     if updates is None:
         updates = config.disc_epochs * rows // config.disc_batch_size
     shown = torch.cat([expert.draw(rows), policy.draw(rows)])
-    agent.discriminator.update_scale(shown)
+    agent.discriminator.inputs.update(shown)
     diagnostics: Diagnostics = {}
     for _ in range(updates):
         batches = (side.draw(config.disc_batch_size) for side in (expert, policy))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+from gymnasium.wrappers.utils import update_mean_var_count_from_moments
 from torch import Tensor, nn
 
 from rlnotes.errors import UserError
@@ -79,6 +80,37 @@ class TwinQ(nn.Module):
     def forward(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         pair = torch.cat([obs, action], dim=-1)
         return self.q1(pair).squeeze(-1), self.q2(pair).squeeze(-1)
+
+
+class RunningMeanStd(nn.Module):
+    """Mean and variance of all rows so far. A module, so that whoever holds it saves it
+    with the rest of its state; it begins as if a ten-thousandth of a row had been seen.
+    """
+
+    mean: Tensor
+    var: Tensor
+    count: Tensor
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(tuple(shape), dtype=torch.float64))
+        self.register_buffer("var", torch.ones(tuple(shape), dtype=torch.float64))
+        self.register_buffer("count", torch.tensor(1e-4, dtype=torch.float64))
+
+    @property
+    def std(self) -> Tensor:
+        return self.var.sqrt()
+
+    def update(self, new: Tensor) -> None:
+        """Count these rows among all that were seen."""
+        rows = new.numpy()
+        known = (self.mean, self.var, self.count)
+        mean, var, count = (buffer.numpy() for buffer in known)
+        updated = update_mean_var_count_from_moments(
+            mean, var, count, rows.mean(0), rows.var(0), len(rows)
+        )
+        for buffer, value in zip(known, updated, strict=True):
+            buffer.copy_(torch.as_tensor(value))
 
 
 def adam(parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.Adam:

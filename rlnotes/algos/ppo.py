@@ -34,7 +34,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
-from rlnotes.algos.networks import Eye, adam, check_gamma, network
+from rlnotes.algos.networks import Eye, RunningMeanStd, adam, check_gamma, network
 from rlnotes.algos.policy import Policy, require_head
 from rlnotes.envs.vector import led_to, require_same_step
 from rlnotes.errors import UserError
@@ -42,7 +42,9 @@ from rlnotes.seeding import reset_seeds
 
 Diagnostics = dict[str, Tensor]
 
-LOG_STD_BOUNDS = (-4.0, 1.0)
+# What varies less than this is divided by it all the same: a feature that has never
+# varied would be blown up by the first step that it takes.
+LEAST_OBS_STD = 0.05
 
 
 def stored_log_prob(dist: Distribution, action: Tensor) -> Tensor:
@@ -67,6 +69,8 @@ class Config:
     # Of continuous actions, before the tanh. Ours depends on the state and is squashed,
     # the paper's is neither.
     initial_std: float = 1.0
+    log_std_bounds: tuple[float, float] = (-4.0, 1.0)
+    norm_obs: bool = False  # by mean and deviation of all that was observed so far
     ent_coef: float = 0.0
     vf_coef: float = 0.5  # of the authors' code
     max_grad_norm: float = 0.5  # of the authors' code, of each network apart
@@ -109,7 +113,7 @@ def new_policy(
         obs_mean,
         obs_std,
         eye=eye,
-        log_std_bounds=LOG_STD_BOUNDS,
+        log_std_bounds=config.log_std_bounds,
     )
     last = policy.net[-1]
     assert isinstance(last, nn.Linear)
@@ -125,11 +129,14 @@ class Agent:
 
     def __init__(self, policy: Policy, config: Config) -> None:
         require_head(policy, "PPO", "argmax", "gaussian")
+        if config.norm_obs and policy.eye is not None:
+            raise UserError("an eye divides its pictures by 255: leave out norm_obs")
         self.config = config
         self.policy = policy
         self.value = network(policy.obs_shape, config.hidden, 1, policy.eye)
         parameters = [*policy.net.parameters(), *self.value.parameters()]
         self.optimiser = adam(parameters, config.learning_rate)
+        self.obs_stats = RunningMeanStd(policy.obs_mean.shape)
         self.step = 0  # environment steps
 
 
@@ -352,11 +359,25 @@ def train(
     config = agent.config
     collector = Collector(agent.policy, envs, seed, stream=agent.step)
     while agent.step < steps:
+        renew_obs_scale(agent)
         rollout = collector.rollout(config.num_steps, config.episodic)
-        diagnostics = update(agent, rollout)
+        diagnostics = update(agent, rollout) | {
+            "continued_fraction": (rollout.time[0] > 0).float().mean()
+        }
+        if config.norm_obs:
+            agent.obs_stats.update(rollout.obs.flatten(0, 1).double())
         agent.step += rollout.reward.numel()
         anneal_learning_rate(agent, agent.step / steps)
         yield agent.step, diagnostics
+
+
+def renew_obs_scale(agent: Agent) -> None:
+    """Let the policy see by the statistics of today. Between learning and play only: in
+    the middle of an update the ratio would compare two ways of seeing, and afterwards
+    the policy would be judged by eyes that it has not learnt with."""
+    if agent.config.norm_obs:
+        agent.policy.obs_mean.copy_(agent.obs_stats.mean)
+        agent.policy.obs_std.copy_(agent.obs_stats.std.clamp(min=LEAST_OBS_STD))
 
 
 def anneal_learning_rate(agent: Agent, progress: float) -> None:

@@ -1,4 +1,5 @@
-"""States scaled by a guess instead of by the data (`td3bc/pendulum`, `td3bc/racecar`).
+"""States scaled by a guess instead of by the data (`td3bc/pendulum`, `td3bc/racecar`,
+`bipedal/ppo`).
 
 Symptom: the same learner on the same data ends worse, on the pendulum and in the car.
 Cause: the notes divide some observations by a bound that they could reach, and leave
@@ -24,6 +25,15 @@ def positions_by_15(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     are divided by the length of the track."""
     std = np.ones(observations.shape[1])
     std[[0, 1, *range(9, len(std))]] = 15
+    return np.zeros(len(std)), std
+
+
+def walker_by_bounds(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The fault, for the walker: angles are divided by π, speeds and, as if they were
+    speeds, the contacts of the feet by 5; the lidar is left as it is."""
+    std = np.full(observations.shape[1], 5.0)
+    std[[0, 4, 6, 9, 11]] = np.pi
+    std[14:] = 1.0
     return np.zeros(len(std)), std
 
 

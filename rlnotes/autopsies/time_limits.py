@@ -1,5 +1,5 @@
 """What it costs to treat a time limit as the end of the task, as the notes do
-throughout (`td3bc/pendulum`).
+throughout (`td3bc/pendulum`, `bipedal/ppo`).
 
 Symptom: none in the loss; states near the limit are valued as if the world ended there.
 Cause: an episode that merely ran out of time is stored as terminated, so the critic
@@ -11,6 +11,9 @@ and then; if all of them are as long as the time limit, it was the clock.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from gymnasium.vector import VectorWrapper
 
 from rlnotes.data.rollouts import Episode
 
@@ -18,6 +21,14 @@ from rlnotes.data.rollouts import Episode
 def truncation_as_termination(episode: Episode) -> Episode:
     """The fault: the only difference is one flag on the last step."""
     return replace(episode, terminated=episode.terminated or episode.truncated)
+
+
+class TruncationTerminates(VectorWrapper):
+    """The same fault in a vector of worlds, for those who learn while they play."""
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        obs, reward, terminated, truncated, infos = self.env.step(actions)
+        return obs, reward, terminated | truncated, truncated, infos
 
 
 def fires(episodes: Sequence[Episode], time_limit: int) -> bool:

@@ -4,6 +4,7 @@ from typing import Any
 
 from rlnotes.errors import UserError, unknown
 from rlnotes.experiments import (
+    bipedal,
     experts,
     gail,
     gail_questions,
@@ -31,6 +32,10 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         gail_racecar.RACECAR_REINFORCE,
         gail_racecar.RACECAR_PPO,
         gail_questions.QUESTIONS,
+        bipedal.BIPEDAL_PPO,
+        bipedal.BIPEDAL_PPO_VECTOR,
+        bipedal.HARDCORE_PPO,
+        bipedal.HARDCORE_PPO_VECTOR,
         worlds.BULLET_CARTPOLE,
         worlds.PLATE,
         worlds.CUSTOM_GYM,

@@ -102,7 +102,7 @@ def test_the_gradient_penalty_of_a_slope_that_is_known() -> None:
     penalty is (3 − 1)²."""
     discriminator = agent().discriminator
     discriminator.net = nn.Sequential(linear := nn.Linear(4, 1))
-    discriminator.input_var.fill_((1 - 1e-3) ** 2)
+    discriminator.inputs.var.fill_((1 - 1e-3) ** 2)
     with torch.no_grad():
         linear.weight.copy_(torch.tensor([[3.0, 0.0, 0.0, 0.0]]))
     sides = torch.ones(5, 4), torch.zeros(5, 4)
@@ -115,12 +115,12 @@ def test_its_inputs_are_standardised_by_all_that_was_shown() -> None:
     discriminator, theirs = agent().discriminator, RunningMeanStd(shape=(4,))
     for size in (7, 300):
         rows = 5 + 3 * torch.randn(size, 4)
-        discriminator.update_scale(rows)
+        discriminator.inputs.update(rows)
         theirs.update(rows.numpy())
-    assert (discriminator.input_mean.numpy() == theirs.mean).all()
-    assert (discriminator.input_var.numpy() == theirs.var).all()
-    assert discriminator.input_count.item() == theirs.count
-    assert {"input_mean", "input_var", "input_count"} < {*discriminator.state_dict()}
+    assert (discriminator.inputs.mean.numpy() == theirs.mean).all()
+    assert (discriminator.inputs.var.numpy() == theirs.var).all()
+    assert discriminator.inputs.count.item() == theirs.count
+    assert {"inputs.mean", "inputs.var", "inputs.count"} < {*discriminator.state_dict()}
 
 
 def test_a_feature_that_never_varies_changes_nothing() -> None:
@@ -137,8 +137,8 @@ def test_a_feature_that_never_varies_changes_nothing() -> None:
     expert, policy = torch.randn(64, 3), torch.randn(64, 3) + 1
     constant = torch.full((64, 1), 0.5)
     sides = torch.cat([expert, constant], 1), torch.cat([policy, constant], 1)
-    narrow.update_scale(torch.cat([expert, policy]))
-    wide.update_scale(torch.cat(sides))
+    narrow.inputs.update(torch.cat([expert, policy]))
+    wide.inputs.update(torch.cat(sides))
     share = torch.rand(64, 1)
     penalties = [
         gail.gradient_penalty(narrow, expert, policy, share).item(),

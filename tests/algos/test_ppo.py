@@ -1,18 +1,20 @@
 """PPO: its formulas by hand, the end of an episode in every way it can end, and a tiny
 problem solved."""
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Discrete
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 from torch import Tensor
 
-from rlnotes.algos import ppo
+from rlnotes.algos import gail, ppo
 from rlnotes.algos.networks import Eye
-from rlnotes.algos.policy import Policy
+from rlnotes.algos.policy import Policy, load_policy, save_policies
 from rlnotes.algos.ppo import Agent, Collector, Config, Rollout
 from rlnotes.envs.vector import make_vec_env
 from rlnotes.errors import UserError
@@ -338,6 +340,77 @@ def test_annealing_ends_at_zero() -> None:
         for _ in ppo.train(learner, envs(), 64, 0)
     ]
     assert rates == pytest.approx([0.75e-3, 0.5e-3, 0.25e-3, 0])
+
+
+# --- what the policy sees
+
+
+def numpy_scale(rollouts: list[Rollout]) -> tuple[np.ndarray, np.ndarray]:
+    seen = torch.cat([rollout.obs.flatten(0, 1) for rollout in rollouts]).double()
+    return seen.numpy().mean(0), seen.numpy().std(0)
+
+
+def test_a_policy_sees_by_what_it_learnt_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In play, in learning and when it is saved: the statistics of all rollouts before
+    the last one."""
+    learner = agent(norm_obs=True, num_steps=8, continuous=True)
+    policy, rollouts, learnt_with = learner.policy, [], []
+    update = ppo.update
+
+    def spy(learner: Agent, rollout: Rollout) -> ppo.Diagnostics:
+        rollouts.append(rollout)
+        learnt_with.append((policy.obs_mean.clone(), policy.obs_std.clone()))
+        return update(learner, rollout)
+
+    monkeypatch.setattr(ppo, "update", spy)
+    stream = ppo.train(learner, envs(last=30, continuous=True), 64, 0)
+    for count, (_, diagnostics) in enumerate(stream):
+        assert diagnostics["first_ratio_deviation"] < 1e-5
+        expected = numpy_scale(rollouts[:count]) if count else (0, 1)
+        save_policies(tmp_path / "policy", {"last": policy}, "a test")
+        saved = load_policy(tmp_path / "policy", "last", "a test", "")
+        for mean, std in (learnt_with[count], (saved.obs_mean, saved.obs_std)):
+            assert mean.numpy() == pytest.approx(expected[0], abs=1e-4)
+            assert std.numpy() == pytest.approx(expected[1], rel=1e-4)
+    assert len(rollouts) == 4
+    assert learner.obs_stats.count.item() == pytest.approx(64, abs=1e-3)
+
+
+def test_what_never_varies_is_not_blown_up() -> None:
+    learner = agent(norm_obs=True)
+    learner.obs_stats.update(torch.full((1_000, 1), 7.0).double())
+    ppo.renew_obs_scale(learner)
+    seen = learner.policy.encode_obs(torch.tensor([[7.0], [7.1]]))
+    assert seen.flatten().tolist() == pytest.approx([0, 0.1 / 0.05], abs=1e-4)
+
+
+def test_observations_stay_as_given_unless_asked() -> None:
+    world, config = Countdown(), Config(hidden=(8,), num_steps=8)
+    given = np.array([3.0]), np.array([2.0])
+    policy = ppo.new_policy(world.observation_space, Discrete(2), config, *given)
+    learner = Agent(policy, config)
+    for _ in ppo.train(learner, envs(), 32, 0):
+        pass
+    assert (policy.obs_mean.item(), policy.obs_std.item()) == (3, 2)
+
+
+def test_pictures_and_discriminators_have_a_scale_of_their_own() -> None:
+    world, config = Pictures(), Config(norm_obs=True, hidden=())
+    eye = Eye(filters=((4, 4, 2),), units=16)
+    policy = ppo.new_policy(world.observation_space, Discrete(2), config, eye=eye)
+    with pytest.raises(UserError, match="leave out norm_obs"):
+        Agent(policy, config)
+    with pytest.raises(UserError, match="leave out norm_obs"):
+        gail.Config(generator=config)
+
+
+def test_it_is_told_how_many_episodes_go_on() -> None:
+    """Of two environments at every fourth step of episodes of eight: all or none."""
+    stream = ppo.train(agent(num_steps=4), envs(last=8), 32, 0)
+    shares = [diagnostics["continued_fraction"].item() for _, diagnostics in stream]
+    assert shares == [0, 1, 0, 1]
 
 
 # --- learning

@@ -7,7 +7,7 @@ an episode that is always the same: so it is here, where every episode is one st
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -40,6 +40,7 @@ PUSH = gym.spaces.Box(-2, 2, (1,), np.float32)
 PUSHES: gym.spaces.Discrete = gym.spaces.Discrete(3)
 SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
 GENERATOR = ppo.Config(**SMALL, num_steps=8, update_epochs=2, anneal_lr=True)
+NORM_OBS = replace(GENERATOR, norm_obs=True)
 GAIL = gail.Config(disc_hidden=(8,), disc_batch_size=8, generator=GENERATOR)
 
 
@@ -117,6 +118,10 @@ LEARNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Stream]]] = {
     ),
     "ppo": (
         lambda: ppo.Agent(generator(PUSH), GENERATOR),
+        lambda agent: ppo.train(agent, make_vec_env(lambda: Once(PUSH), 2), STEPS, 0),
+    ),
+    "ppo_norm_obs": (
+        lambda: ppo.Agent(generator(PUSH), NORM_OBS),
         lambda agent: ppo.train(agent, make_vec_env(lambda: Once(PUSH), 2), STEPS, 0),
     ),
     "gail": (

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -10,10 +11,14 @@ import torch
 from rlnotes.algos.policy import Policy
 from rlnotes.autopsies import covariate_shift, hand_scaling, raw_mean, time_limits
 from rlnotes.autopsies.covariate_shift import DistanceToData
-from rlnotes.autopsies.time_limits import truncation_as_termination
+from rlnotes.autopsies.time_limits import (
+    TruncationTerminates,
+    truncation_as_termination,
+)
 from rlnotes.data import datasets
 from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
+from rlnotes.envs.vector import led_to, make_vec_env
 
 
 def episode(length: int, terminated: bool) -> Episode:
@@ -35,6 +40,20 @@ def test_it_fires_where_the_clock_is_taken_for_an_end() -> None:
     assert time_limits.fires(faulty, time_limit=3)
     assert not time_limits.fires(out_of_time, time_limit=3)
     assert not time_limits.fires([*out_of_time, episode(2, terminated=True)], 3)
+
+
+def test_in_a_vector_the_clock_ends_the_task_and_nothing_else_changes() -> None:
+    healthy = make_vec_env("CartPole-v1", 2, max_episode_steps=3)
+    faulty = TruncationTerminates(make_vec_env("CartPole-v1", 2, max_episode_steps=3))
+    for envs in (healthy, faulty):
+        envs.reset(seed=0)
+    for step in range(1, 7):
+        right, wrong = (envs.step(np.array([0, 1])) for envs in (healthy, faulty))
+        over = step % 3 == 0
+        assert (right[2].tolist(), wrong[2].tolist()) == ([False] * 2, [over] * 2)
+        assert (right[3] == wrong[3]).all()
+        assert (right[0] == wrong[0]).all()
+        assert (led_to(right[0], right[4]) == led_to(wrong[0], wrong[4])).all()
 
 
 # --- The mean without its tanh
@@ -75,6 +94,14 @@ def test_positions_are_divided_by_the_length_of_the_track(width: int) -> None:
     mean, std = hand_scaling.positions_by_15(np.zeros((5, width)))
     assert mean.tolist() == [0] * width
     assert std.tolist() == [15, 15, *[1] * 7, *[15] * (width - 9)]
+
+
+def test_the_walkers_observations_are_divided_by_their_bounds() -> None:
+    bounds = gym.make("BipedalWalker-v3").observation_space
+    assert isinstance(bounds, gym.spaces.Box)
+    mean, std = hand_scaling.walker_by_bounds(np.empty((0, 24)))
+    assert mean.tolist() == [0] * 24
+    assert std == pytest.approx(bounds.high)
 
 
 def test_it_fires_on_a_spread_that_is_far_from_1() -> None:

@@ -253,6 +253,10 @@ LEARNERS: dict[str, Learner] = {
         start_online(CARTPOLE),
     ),
     "ppo": (GeneratorSettings(agent=GENERATOR), start_ppo),
+    "ppo_norm_obs": (
+        GeneratorSettings(agent=replace(GENERATOR, norm_obs=True)),
+        start_ppo,
+    ),
     "gail": (GAIL, start_gail),
 }
 
