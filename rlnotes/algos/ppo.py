@@ -165,10 +165,11 @@ class Rollout(NamedTuple):
 
 def distribution(policy: Policy, obs: Tensor) -> Distribution:
     """Of the actions for encoded observations."""
-    return _distribution(policy, policy.net(obs))
+    return output_distribution(policy, policy.net(obs))
 
 
-def _distribution(policy: Policy, outputs: Tensor) -> Distribution:
+def output_distribution(policy: Policy, outputs: Tensor) -> Distribution:
+    """The same, for what the network puts out."""
     if policy.head == "argmax":
         return Categorical(logits=outputs, validate_args=False)
     mean, log_std = policy.mean_and_log_std(outputs)
@@ -240,7 +241,8 @@ class Collector:
                 "the policy's outputs are no longer finite, its training has diverged:"
                 " lower the learning_rate"
             )
-        rollout.log_prob.copy_(_distribution(policy, outputs).log_prob(rollout.action))
+        dist = output_distribution(policy, outputs)
+        rollout.log_prob.copy_(dist.log_prob(rollout.action))
         return rollout
 
     def _step(self, action: Tensor) -> tuple[Any, ...]:

@@ -17,8 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from rlnotes.algos import (
+    aggrevated,
     bc,
     dqn,
+    fitted_q,
     gail,
     offline_gail,
     ppo,
@@ -27,6 +29,7 @@ from rlnotes.algos import (
     sac_bc,
     td3_bc,
 )
+from rlnotes.algos.experts import Expert
 from rlnotes.algos.policy import Head, Policy
 from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
@@ -79,6 +82,10 @@ DQN = dqn.Config(
     **SMALL, learning_starts=9, buffer_size=40, target_update_interval=7, anneal_lr=True
 )
 SAC = sac.Config(**SMALL, learning_starts=40, buffer_size=50)
+AGGREVATED = aggrevated.Config(
+    **SMALL, num_steps=8, gradient="exact", aggregate=True, anneal_lr=True
+)
+FAR = Expert(lambda obs: np.full(len(obs), 2), lambda obs, action: action.float())
 REINFORCE = reinforce.Config(hidden=(8,), episodes_per_update=5)
 
 LEARNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Stream]]] = {
@@ -123,6 +130,18 @@ LEARNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Stream]]] = {
     "ppo_norm_obs": (
         lambda: ppo.Agent(generator(PUSH), NORM_OBS),
         lambda agent: ppo.train(agent, make_vec_env(lambda: Once(PUSH), 2), STEPS, 0),
+    ),
+    "aggrevated": (
+        lambda: aggrevated.Agent(policy(PUSHES), AGGREVATED),
+        lambda agent: aggrevated.train(
+            agent, FAR, make_vec_env(lambda: Once(PUSHES), 2), STEPS, 0
+        ),
+    ),
+    "fitted_q": (
+        lambda: fitted_q.Agent(policy(PUSHES), fitted_q.Config(**SMALL)),
+        lambda agent: fitted_q.train(
+            agent, Transitions.from_episodes(data(True)), FAR.act, STEPS
+        ),
     ),
     "gail": (
         lambda: gail.Agent(generator(), GAIL),
