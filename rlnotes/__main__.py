@@ -87,6 +87,17 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     )
     _budget(add)
     number(add, "--jobs", _positive, None, "cores to keep busy (default: all)")
+    add.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="processes of this machine, or a Ray cluster (default: local)",
+    )
+    add.add_argument(
+        "--address",
+        help="of a running Ray cluster, e.g. 10.0.0.1:6379 (default: one of this"
+        " machine alone, for as long as the sweep takes)",
+    )
     flag(add, "--quiet", "no progress bar")
     flag(add, "--json", "print what was made, failed and already there")
 
@@ -215,15 +226,22 @@ def run(options: argparse.Namespace) -> int:
 def sweep(options: argparse.Namespace) -> int:
     from rlnotes.experiments import registry
     from rlnotes.paths import Run
+    from rlnotes.runs import cluster
     from rlnotes.runs import sweep as sweeping
 
+    if options.address is not None and options.engine != "ray":
+        raise UserError("--address is that of a Ray cluster: say --engine ray, too")
     experiment = registry.find(options.id)
     runs = []
     for variant in dict.fromkeys(options.variant or experiment.variants):
         experiment.settings_for(variant, options.budget)  # raises for unknown names
         seeds = experiment.training_seeds(variant, options.seeds)
         runs += [Run(options.id, variant, seed, options.budget) for seed in seeds]
-    made, failed = sweeping.sweep(runs, options.jobs, progress=not options.quiet)
+    progress = not options.quiet
+    if options.engine == "ray":
+        made, failed = cluster.sweep(runs, options.jobs, progress, options.address)
+    else:
+        made, failed = sweeping.sweep(runs, options.jobs, progress)
     there = len(runs) - len(made) - len(failed)
     if options.json:
         counts = {"made": len(made), "failed": len(failed), "already_there": there}
@@ -268,7 +286,9 @@ def evaluate(options: argparse.Namespace) -> int:
 def data(options: argparse.Namespace) -> int:
     from rlnotes.data import datasets
     from rlnotes.experiments import recipes
+    from rlnotes.runs.sweep import die_with_sweep
 
+    die_with_sweep()
     state = {}
     known = recipes.RECIPES
     read = [name for name, recipe in known.items() if not recipe.on_demand]

@@ -172,6 +172,19 @@ def test_faults_are_found_and_the_rest_is_not(
     assert faults(module, imported(source, module, module == "rlnotes")) == fault
 
 
+# --- Ray is imported where it is used
+
+RAY = {"rlnotes.runs.ray_driver"}
+
+
+def test_only_those_who_need_ray_import_it() -> None:
+    """It takes seconds, starts threads and may not be installed."""
+    imports = {module_name(path): imported_by(path) for path in OURS}
+    tops = {name: {x.split(".")[0] for x in found} for name, found in imports.items()}
+    assert {name for name, found in tops.items() if "ray" in found} == RAY
+    assert not RAY & set.union(*imports.values())  # they are processes of their own
+
+
 # --- nothing is unpickled
 
 PICKLES = {"pickle", "cloudpickle", "dill", "joblib", "shelve"}
@@ -222,7 +235,8 @@ def distributions(names: set[str]) -> set[str]:
 
 def test_every_imported_package_is_a_dependency() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
-    named = {normal(re.split(r"[\[<>=!~ ;]", x)[0]) for x in project["dependencies"]}
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["ray"]]
+    named = {normal(re.split(r"[\[<>=!~ ;]", x)[0]) for x in wanted}
     needed = distributions({name for path in OURS for name in imported_by(path)})
     assert needed - named == set()
     assert {"torch", "stable-baselines3", "ipython"} <= needed  # in functions, too

@@ -249,20 +249,50 @@ def write_seed(
     arrays: dict[str, Tensor],
 ) -> None:
     """Put a finished seed aside, whole or not at all, to be joined."""
-    folder = run.in_flight
-    with writing(folder):
-        _replace_with(folder / "metrics.csv", _csv_text({run.seed: rows}).encode())
+    with _aside(run, rows, info) as path:
         if policies or arrays:
             named = {f"seed-{run.seed}/{name}": p for name, p in policies.items()}
-            save_policies(folder / "policies.safetensors", named, run.owner)
+            save_policies(path, named, run.owner)
             if arrays:
                 prefix = f"seed-{run.seed}/arrays"
                 _add_tensors(
-                    folder / "policies.safetensors",
+                    path,
                     {f"{prefix}/{name}": tensor for name, tensor in arrays.items()},
                 )
+
+
+@contextmanager
+def _aside(run: Run, rows: Sequence[Row], info: dict[str, Any]) -> Iterator[Path]:
+    """Write a seed's files; where its policies go is for the caller to fill."""
+    folder = run.in_flight
+    with writing(folder):
+        _replace_with(folder / "metrics.csv", _csv_text({run.seed: rows}).encode())
+        yield folder / "policies.safetensors"
         text = json.dumps(info, indent=2, allow_nan=False)
         _replace_with(folder / "run.json", text.encode())  # last: now it is whole
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A seed as data, on its way from the home where it was trained to another."""
+
+    record: Record
+    policies: bytes | None
+
+
+def pack(run: Run) -> Parcel:
+    """A seed that is alone in its variant."""
+    found = _read_variant(run)
+    trained = found is not None and found.checkpoint_sha256 is not None
+    return Parcel(read(run), verified_checkpoint(run).read_bytes() if trained else None)
+
+
+def unpack(parcel: Parcel) -> None:
+    """Put the seed aside, to be joined."""
+    record = parcel.record
+    with _aside(record.run, record.rows, record.info) as path:
+        if parcel.policies is not None:
+            _replace_with(path, parcel.policies)
 
 
 def finished(run: Run) -> bool:
@@ -454,7 +484,7 @@ def writing(folder: Path) -> Iterator[None]:
 @contextmanager
 def variant_lock(run: Run) -> Iterator[None]:
     """Only one process at a time changes the files of a variant."""
-    with _locked(run.in_flight.parent / ".join.lock", fcntl.LOCK_EX):
+    with locked(run.in_flight.parent / ".join.lock"):
         yield
 
 
@@ -463,7 +493,7 @@ def seed_lock(run: Run) -> Iterator[None]:
     """Only one process at a time trains a seed; the lock dies with its process."""
     path = run.in_flight.with_name(f".{run.in_flight.name}.lock")
     try:
-        with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        with locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
             yield
     except BlockingIOError as problem:
         raise UserError(
@@ -472,7 +502,7 @@ def seed_lock(run: Run) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(path: Path, how: int) -> Iterator[None]:
+def locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
     with writing(path.parent):
         file = path.open("w")
     with file:

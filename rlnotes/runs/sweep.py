@@ -1,5 +1,5 @@
 """Run many seeds side by side, each in a process of its own, and pick up where a killed
-sweep stopped."""
+sweep stopped. The processes are on this machine, or wherever `cluster` starts them."""
 
 import ctypes
 import os
@@ -8,11 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
-from typing import IO, Any
+from typing import Any, Protocol
 
 from rlnotes.experiments import registry
 from rlnotes.paths import Run
@@ -20,21 +19,66 @@ from rlnotes.progress import bar
 from rlnotes.runs import store
 
 SWEEP = "RLNOTES_SWEEP"  # in the environment of a run: the process that started it
+LONGEST_MESSAGE = 4_000  # characters
 
 
 def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-@dataclass
-class _Child:
-    process: "subprocess.Popen[bytes]"
-    messages: IO[bytes]  # a file: a pipe that nobody reads would fill up and block it
-    cores: int
+class Job(Protocol):
+    """A run that was started somewhere."""
+
+    def ended(self) -> bool: ...
+
+    def failure(self) -> str | None:
+        """Of one that has ended: what it said, if it failed. Asked once."""
+
+    def stop(self) -> None: ...
+
+
+class Process:
+    """A command of this package in a process that ends with ours (`die_with_sweep`)."""
+
+    def __init__(self, words: list[str], **environment: str) -> None:
+        # A file: a pipe that nobody reads would fill up and block it.
+        self.messages = tempfile.TemporaryFile()  # noqa: SIM115 (closed when it ended)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "rlnotes", *words],
+            env=os.environ | {SWEEP: str(os.getpid())} | environment,
+            stdout=subprocess.DEVNULL,
+            stderr=self.messages,
+        )
+
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def failure(self) -> str | None:
+        self.messages.seek(0)
+        said = self.messages.read().decode(errors="replace")
+        self.messages.close()
+        return said[-LONGEST_MESSAGE:] if self.process.returncode else None
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.messages.close()
+
+
+def words(run: Run) -> list[str]:
+    """The command of a run, after `python -m rlnotes`."""
+    return [*run.command.split()[3:], "--quiet"]
+
+
+def start(run: Run) -> Process:
+    return Process(words(run))
 
 
 def sweep(
-    runs: list[Run], cores: int | None = None, progress: bool = True
+    runs: list[Run],
+    cores: float | None = None,
+    progress: bool = True,
+    start: Callable[[Run], Job] = start,
 ) -> tuple[list[Run], list[Run]]:
     """Run what is not yet recorded, as many at once as `cores` hold; returns the runs
     made and failed.
@@ -48,30 +92,26 @@ def sweep(
     waiting = [run for run in runs if not _recorded(run)]
     made: list[Run] = []
     failed: list[Run] = []
-    busy: dict[Run, _Child] = {}
+    busy: dict[Run, Job] = {}
     total, there = len(runs), len(runs) - len(waiting)
     shown = bar(total=total, initial=there, unit="run", show=progress)
-    with _termination_as_exception():
+    with termination_as_exception():
         try:
             while waiting or busy:
                 while waiting and _fits(waiting[0], busy, cores):
                     run = waiting.pop(0)
-                    busy[run] = _start(run)
+                    busy[run] = start(run)
                     shown.set_postfix_str(f"{run.variant} seed {run.seed}")
                 time.sleep(0.2)
-                for run in [r for r, child in busy.items() if _ended(child)]:
-                    child = busy.pop(run)
-                    (failed if child.process.returncode else made).append(run)
-                    if child.process.returncode:
-                        said = f"failed: {run.command}\n{_said(child)}"
-                        shown.write(said, file=sys.stderr)
-                    child.messages.close()
+                for run in [run for run, job in busy.items() if job.ended()]:
+                    said = busy.pop(run).failure()
+                    (made if said is None else failed).append(run)
+                    if said is not None:
+                        shown.write(f"failed: {run.command}\n{said}", file=sys.stderr)
                     shown.update()
         finally:
-            for child in busy.values():
-                child.process.kill()
-                child.process.wait()
-                child.messages.close()
+            for job in busy.values():
+                job.stop()
             shown.close()
     return made, failed
 
@@ -80,27 +120,15 @@ def _recorded(run: Run) -> bool:
     return run.seed in store.recorded_seeds(run.id, run.variant, run.budget)
 
 
-def _fits(run: Run, busy: dict[Run, _Child], cores: int) -> bool:
+def _fits(run: Run, busy: Iterable[Run], cores: float) -> bool:
     """A run that needs more cores than there are still runs, alone."""
-    taken = sum(child.cores for child in busy.values())
-    return not busy or taken + registry.find(run.id).cores <= cores
-
-
-def _start(run: Run) -> _Child:
-    command = [sys.executable, "-m", *run.command.split()[2:], "--quiet"]
-    messages = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run has ended)
-    process = subprocess.Popen(
-        command,
-        env=os.environ | {SWEEP: str(os.getpid())},
-        stdout=subprocess.DEVNULL,
-        stderr=messages,
-    )
-    return _Child(process, messages, registry.find(run.id).cores)
+    taken = sum(registry.find(other.id).cores for other in busy)
+    return not taken or taken + registry.find(run.id).cores <= cores
 
 
 def die_with_sweep() -> None:
-    """In the process of a run: to end with the sweep that started it, even where that
-    is killed so that it cannot clean up (Linux)."""
+    """In a process of a sweep: to end with the one that started it, even where that is
+    killed so that it cannot clean up (Linux)."""
     sweep = os.environ.get(SWEEP)
     if sweep is not None and sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -108,17 +136,8 @@ def die_with_sweep() -> None:
             raise SystemExit(1)
 
 
-def _ended(child: _Child) -> bool:
-    return child.process.poll() is not None
-
-
-def _said(child: _Child, most: int = 4_000) -> str:
-    child.messages.seek(0)
-    return child.messages.read().decode(errors="replace")[-most:]
-
-
 @contextmanager
-def _termination_as_exception() -> Iterator[None]:
+def termination_as_exception() -> Iterator[None]:
     """SIGTERM ends the sweep by way of its clean-up, as Ctrl-C does."""
 
     def stop(number: int, frame: FrameType | None) -> Any:

@@ -151,6 +151,33 @@ def test_the_largest_seed_is_one() -> None:
 # --- joining
 
 
+def trains_nothing(run: Run) -> store.Record:
+    store.write_seed(run, ROWS, {"settings": {}, "wall_seconds": 1.0}, {}, {})
+    return store.join(run)
+
+
+@pytest.mark.parametrize("recording", [record, trains_nothing])
+def test_a_seed_that_was_sent_is_the_same_in_its_new_home(
+    recording: Callable[[Run], store.Record],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs, parcels = [named(seed) for seed in (0, 1)], []
+    for run in runs:
+        recording(run)
+    there = [path.read_bytes() for path in files(runs[0])]
+    for run in runs:
+        move_home(home / f"node-{run.seed}", monkeypatch)
+        recording(run)
+        parcels.append(store.pack(run))
+    move_home(home / "new", monkeypatch)
+    for parcel in parcels:
+        store.unpack(parcel)
+        assert store.join(parcel.record.run) == parcel.record
+    assert [path.read_bytes() for path in files(runs[0])] == there
+    assert len(there) == (3 if recording is record else 2)
+
+
 def test_an_existing_seed_is_kept_unless_told_otherwise() -> None:
     record(named())
     before = files(named())
