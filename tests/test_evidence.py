@@ -20,7 +20,7 @@ from rlnotes.runs.store import Record
 VARIANTS = [
     (experiment, variant)
     for experiment in registry.EXPERIMENTS.values()
-    for variant in experiment.variants
+    for variant in experiment.on_record
 ]
 each_variant = pytest.mark.parametrize(
     ("experiment", "variant"), VARIANTS, ids=lambda value: getattr(value, "id", value)
@@ -38,6 +38,13 @@ def test_every_variant_is_recorded_with_the_settings_of_today(
         assert differences(record.settings, today) == [], f"{record.run}: record again"
         assert record.minutes > 0 or "migrated" in record.info
         assert "+changes" not in record.info["revision"]
+
+
+def test_what_is_planned_is_not_on_record() -> None:
+    """Once it is, the experiment says so, and the tests above look at it."""
+    for experiment in registry.EXPERIMENTS.values():
+        for variant in experiment.variants.keys() - set(experiment.on_record):
+            assert not store.recorded_seeds(experiment.id, variant), variant
 
 
 def old_csv(record: Record) -> bytes:

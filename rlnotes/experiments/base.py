@@ -200,6 +200,7 @@ class Variant:
     seeds: int | None = None  # where it needs another number than the experiment's
     first_seed: int = 0
     replayed: bool = False  # a chapter plays every seed's policy, so all are kept
+    planned: bool = False  # can be run, and is not on record yet
 
 
 FRESH = "fresh-seeds"
@@ -233,6 +234,7 @@ class Experiment(Generic[S]):
     )
     seeds: int = 10
     cores: int = 1  # what one run keeps busy
+    planned: bool = False  # all of its variants are
 
     def __post_init__(self) -> None:
         for variant in self.variants.values():
@@ -270,6 +272,13 @@ class Experiment(Generic[S]):
         return range(first, first + (count or self.seeds_for(variant)))
 
     @property
+    def on_record(self) -> list[str]:
+        """The variants that have been run; others are planned."""
+        if self.planned:
+            return []
+        return [name for name, one in self.variants.items() if not one.planned]
+
+    @property
     def main_variant(self) -> str:
         return next(iter(self.variants))
 
@@ -279,7 +288,7 @@ class Experiment(Generic[S]):
         again = [
             replace(bar, variant=FRESH, sentence=f"{bar.sentence}, on fresh seeds too")
             for bar in self.bars
-            if bar.variant == self.main_variant and FRESH in self.variants
+            if bar.variant == self.main_variant and FRESH in self.on_record
         ]
         return (*self.bars, *again)
 

@@ -71,7 +71,7 @@ def _found(experiment: Experiment[Any]) -> dict[str, Any]:
 def _reported(experiment: Experiment[Any]) -> list[float]:
     """What the first variant came to; where fresh seeds were worse, what they did."""
     id, metric, variants = experiment.id, experiment.metric, [experiment.main_variant]
-    if FRESH in experiment.variants:
+    if FRESH in experiment.on_record:
         variants.append(FRESH)
     found = [store.finals(id, variant, metric) for variant in variants]
     less_is_better = bool(experiment.bars) and experiment.bars[0].sense == "<="
@@ -92,7 +92,9 @@ def _rounded(value: float) -> float | None:
 def complete(experiment: Experiment[Any]) -> bool:
     """Whether all variants, and those that a bar is set against, have all their seeds
     on record."""
-    needed = {(experiment.id, variant) for variant in experiment.variants}
+    if experiment.main_variant not in experiment.on_record:
+        return False
+    needed = {(experiment.id, variant) for variant in experiment.on_record}
     needed |= {
         claims.place(experiment.id, bar.against)
         for bar in experiment.bars

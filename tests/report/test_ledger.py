@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rlnotes.experiments import registry
-from rlnotes.experiments.base import FRESH, fresh_seeds
+from rlnotes.experiments.base import FRESH, Variant, fresh_seeds
 from rlnotes.paths import Run
 from rlnotes.report import ledger
 
@@ -70,6 +70,23 @@ def test_what_a_bar_is_set_against_must_be_recorded(write: Write) -> None:
     for seed in (0, 1):
         write("toy/copy", "copy", seed, 110.0, 16.0)
     assert ledger.entries()[1].verdict == "not recorded yet"
+
+
+def test_a_row_does_not_wait_for_what_is_planned(
+    recorded: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = registry.find("toy/task")
+    later = {"later": Variant("later", {"length": 3.0}, planned=True)}
+    more = {
+        **task.variants,
+        **later,
+        FRESH: replace(fresh_seeds()[FRESH], planned=True),
+    }
+    monkeypatch.setitem(registry.EXPERIMENTS, task.id, replace(task, variants=more))
+    assert ledger.entries()[0].verdict == "reached"
+    waiting = replace(task, planned=True)
+    monkeypatch.setitem(registry.EXPERIMENTS, task.id, waiting)
+    assert ledger.entries()[0].verdict == "not recorded yet"
 
 
 def test_one_damaged_record_does_not_hide_the_others(recorded: None) -> None:
