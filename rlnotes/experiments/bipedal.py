@@ -212,6 +212,7 @@ BIPEDAL_PPO = Experiment(
     bars=walks("ppo"),
     start=partial(start, EASY),
     seeds=5,
+    planned=True,
 )
 
 BIPEDAL_PPO_VECTOR = Experiment(
@@ -234,6 +235,7 @@ BIPEDAL_PPO_VECTOR = Experiment(
     bars=walks("vector"),
     start=partial(start, EASY),
     seeds=5,
+    planned=True,
 )
 
 # --- stumps, pits and stairs
@@ -263,6 +265,7 @@ HARDCORE_PPO = Experiment(
     bars=crosses("ppo"),
     start=partial(start, HARD),
     seeds=3,
+    planned=True,
 )
 
 HARDCORE_PPO_VECTOR = Experiment(
@@ -277,4 +280,5 @@ HARDCORE_PPO_VECTOR = Experiment(
     bars=crosses("vector"),
     start=partial(start, HARD),
     seeds=1,
+    planned=True,
 )
