@@ -217,18 +217,22 @@ RACECAR_PPO = Experiment(
         "throttle-from-minus-1": Variant("throttle as if from −1", THROTTLE),
         "no-critic": Variant("no critic", NO_CRITIC),
         "raw-advantages": Variant("advantages as they come", RAW_ADVANTAGES),
-        "one-episode": Variant("one episode per update", ONE_EPISODE),
-        "one-disc-update": Variant("one step of the discriminator", ONE_DISC_UPDATE),
+        "one-episode": Variant("one episode per update", ONE_EPISODE, planned=True),
+        "one-disc-update": Variant(
+            "one step of the discriminator", ONE_DISC_UPDATE, planned=True
+        ),
         "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
-        "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
+        "discounted": Variant("steps weighed by γ^t", DISCOUNTED, planned=True),
         "no-bc": Variant("GAIL alone", NO_BC),
-        "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
+        "no-bc-longer": Variant(
+            "GAIL alone, four times as long", {**NO_BC, **LONGER}, planned=True
+        ),
         "bc-alone": Variant("cloning alone", BC_ALONE),
         # The same worlds, batches and rates as the fix, and nothing is paid.
         "unpaid": Variant("cloning with the fix's rates", UNPAID, seeds=5),
         "notes": Variant("five of them together", TOGETHER),
-        "notes-program": Variant("the notes' settings", PROGRAM),
+        "notes-program": Variant("the notes' settings", PROGRAM, planned=True),
         **fresh_seeds(),
     },
     bars=(
@@ -310,7 +314,9 @@ RACECAR_REINFORCE = Experiment(
             "REINFORCE, no cloning, the notes' pay",
             {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
         ),
-        "notes-program": Variant("the notes' settings", REINFORCE_PROGRAM),
+        "notes-program": Variant(
+            "the notes' settings", REINFORCE_PROGRAM, planned=True
+        ),
     },
     bars=(
         Bar(

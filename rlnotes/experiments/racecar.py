@@ -245,8 +245,8 @@ RACECAR = Experiment(
         "full": Budget(15_000, evaluations=5, curve_episodes=10, final_episodes=100),
     },
     variants={
-        "noisy": Variant("noise recorded, α = 0.2"),
-        "bc-noisy": Variant("BC: noise recorded", BC),
+        "noisy": Variant("noise recorded, α = 0.2", seeds=5),
+        "bc-noisy": Variant("BC: noise recorded", BC, seeds=5),
         **REPRODUCTION,
         **ONE_REMEDY,
         **CRITIC,
@@ -273,5 +273,5 @@ RACECAR = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
 )
