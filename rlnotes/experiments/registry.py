@@ -12,6 +12,7 @@ from rlnotes.experiments import (
     ledger,
     pendulum,
     racecar,
+    throughput,
     umaze,
     worlds,
 )
@@ -35,6 +36,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         worlds.PLATE,
         worlds.CUSTOM_GYM,
         worlds.CUSTOM_SB3,
+        throughput.THROUGHPUT,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,
