@@ -134,14 +134,22 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
 
     about = "Measure speed and memory, as ratios within one run."
     add = command("bench", bench, about)
+    add.add_argument(
+        "what",
+        nargs="?",
+        choices=("parallel",),
+        help="`parallel`: every way to step many worlds (default: updates and a world)",
+    )
+    _budget(add, "ci", "of `parallel`: ")
     flag(add, "--json", "print the numbers as one JSON object")
     return top
 
 
-def _budget(add: argparse.ArgumentParser) -> None:
-    add.add_argument(
-        "--budget", default="full", help="smoke, ci or full (default: full)"
-    )
+def _budget(
+    add: argparse.ArgumentParser, default: str = "full", whose: str = ""
+) -> None:
+    about = f"{whose}smoke, ci or full (default: {default})"
+    add.add_argument("--budget", default=default, help=about)
 
 
 def _seed(text: str) -> int:
@@ -342,8 +350,22 @@ def drive(options: argparse.Namespace) -> int:
 def bench(options: argparse.Namespace) -> int:
     from rlnotes.runs import bench
 
+    if options.what == "parallel":
+        return _bench_parallel(options)
     report = bench.measure()
     print(_json(report) if options.json else bench.table(report))
+    return 0
+
+
+def _bench_parallel(options: argparse.Namespace) -> int:
+    from rlnotes.report import throughput
+    from rlnotes.runs import bench
+
+    found = bench.parallel(options.budget)
+    if options.json:
+        print(_json({name: throughput.as_json(one) for name, one in found.items()}))
+    else:
+        print(throughput.table({name: [one] for name, one in found.items()}))
     return 0
 
 

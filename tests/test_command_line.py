@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -350,6 +350,25 @@ def test_bench_prints_ratios(capsys: Captured, monkeypatch: pytest.MonkeyPatch) 
     assert found["times_deque_sampling"] > 1
 
 
+@pytest.fixture
+def small_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    cartpole = bench.THROUGHPUT.variants["cartpole"]
+    fewer = replace(cartpole, override={**cartpole.override, "backends": ("plain",)})
+    only = replace(bench.THROUGHPUT, variants={"cartpole": fewer})
+    monkeypatch.setattr(bench, "THROUGHPUT", only)
+
+
+@pytest.mark.usefixtures("small_bench")
+def test_bench_parallel_prints_the_table(capsys: Captured) -> None:
+    found = shown_json(capsys, "bench", "parallel", "--budget", "smoke", "--json")
+    assert list(found["cartpole"]) == ["1", "4"]
+    assert found["cartpole"]["4"]["plain_times_plain"] == 1.0
+    assert main(["bench", "parallel", "--budget", "smoke"]) == 0
+    heading, row = capsys.readouterr().out.splitlines()
+    assert heading == "world |  | 1 | 4 | steps per second"
+    assert row.startswith("CartPole | plain loop | 1.0 | 1.0 | ")
+
+
 # --- bad input: exit code 2 and one line
 
 
@@ -360,6 +379,7 @@ def test_bench_prints_ratios(capsys: Captured, monkeypatch: pytest.MonkeyPatch) 
         (["run", "pong/ppo"], "not built yet"),
         (["run", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["run", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),
+        (["bench", "parallel", "--budget", "nope"], "smoke, ci, full"),
         (["sweep", "nope"], "td3bc/pendulum"),
         (["sweep", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["sweep", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),

@@ -13,6 +13,7 @@ from rlnotes.experiments import (
     ledger,
     pendulum,
     racecar,
+    throughput,
     umaze,
     worlds,
 )
@@ -40,6 +41,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         worlds.PLATE,
         worlds.CUSTOM_GYM,
         worlds.CUSTOM_SB3,
+        throughput.THROUGHPUT,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,

@@ -13,6 +13,9 @@ at batch 256 with two layers of 256, on one thread:
 
 The limit is the time that the update's floating-point operations take at the speed of a
 256 × 256 matrix product.
+
+How fast many worlds are stepped is an experiment, `parallel/throughput`; here one round
+of it is measured and kept nowhere.
 """
 
 import random
@@ -30,6 +33,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from rlnotes.algos import td3_bc
 from rlnotes.algos.policy import Policy
 from rlnotes.data.transitions import Batch, Transitions
+from rlnotes.experiments.throughput import THROUGHPUT
+from rlnotes.paths import Run
+from rlnotes.runs.run import run_live
+from rlnotes.runs.store import Record
 
 TRANSITIONS = 100_000
 BATCH = 256
@@ -114,6 +121,18 @@ def race_car() -> dict[str, float]:
         "racecar_share_of_bare_physics": _ratio(seconds["bare"], seconds["step"]),
         "racecar_reset_milliseconds": 1_000 * np.median(seconds["reset"]),
         "racecar_times_building_anew": _ratio(seconds["build"], seconds["reset"]),
+    }
+
+
+def parallel(budget: str, progress: bool = True) -> dict[str, Record]:
+    """What a round measures in each world."""
+    return {
+        name: run_live(
+            Run(THROUGHPUT.id, name, 0, budget),
+            THROUGHPUT.settings_for(name, budget),
+            progress,
+        )[0]
+        for name in THROUGHPUT.variants
     }
 
 

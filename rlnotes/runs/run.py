@@ -36,6 +36,7 @@ PACKAGES = (
     "envpool",
     "mujoco",
     "stable-baselines3",
+    "ray",
 )
 SAVE_EVERY = 300.0  # seconds
 
@@ -117,14 +118,19 @@ def train_live(
     settings = experiment.settings_for(named.variant, budget)
     more = full_names(settings, overrides)
     settings = experiment.settings_for(named.variant, budget, more)
-    trial = experiment.trial(settings, seed)
-    rows: list[Row] = []
-    for step, metrics in log_stream(trial, str(named), progress=progress):
-        rows += [(step, metric, value) for metric, value in metrics.items()]
+    record, trial = run_live(named, settings, progress)
     if trial.policy is None:
         raise UserError(f"{experiment_id} trains nothing")
-    info = {"settings": as_json(settings)}
-    return Live(Record(named, info, tuple(rows)), trial.policy)
+    return Live(record, trial.policy)
+
+
+def run_live(run: Run, settings: Any, progress: bool = True) -> tuple[Record, Trial]:
+    """A run that is recorded in memory only."""
+    trial = registry.find(run.id).trial(settings, run.seed)
+    rows: list[Row] = []
+    for step, metrics in log_stream(trial, str(run), progress=progress):
+        rows += [(step, metric, value) for metric, value in metrics.items()]
+    return Record(run, {"settings": as_json(settings)}, tuple(rows)), trial
 
 
 def log_stream(

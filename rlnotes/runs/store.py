@@ -399,6 +399,7 @@ def _joined_policies(
     complete = len(infos) >= experiment.seeds_for(run.variant)
     if (
         run.budget == "full"
+        and tensors
         and complete
         and not keeps_all_policies(experiment, run.variant)
     ):

@@ -316,6 +316,16 @@ def test_otherwise_every_policy_stays(variant: str, budget: str, seeds: int) -> 
         assert policy_sha256(recorded_policy(run)) == policy_sha256(policy(run.seed))
 
 
+@pytest.mark.usefixtures("three_seeds")
+def test_where_nothing_is_trained_no_median_is_needed() -> None:
+    """A variant without policies may lack what the ledger reports of another."""
+    runs = [named(seed, budget="full") for seed in range(3)]
+    for run in runs:
+        store.write_seed(run, ((1, "other", 1.0),), {"wall_seconds": 1.0}, {}, {})
+        store.join(run)
+    assert store.recorded_seeds(runs[0].id, runs[0].variant) == [0, 1, 2]
+
+
 # --- killed at any point
 
 
