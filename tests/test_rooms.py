@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -174,7 +175,7 @@ def test_faults_are_found_and_the_rest_is_not(
 
 # --- Ray is imported where it is used
 
-RAY = {"rlnotes.runs.ray_driver"}
+RAY = {"rlnotes.runs.ray_driver", "rlnotes.experiments.scripted_runners"}
 
 
 def test_only_those_who_need_ray_import_it() -> None:
@@ -182,7 +183,12 @@ def test_only_those_who_need_ray_import_it() -> None:
     imports = {module_name(path): imported_by(path) for path in OURS}
     tops = {name: {x.split(".")[0] for x in found} for name, found in imports.items()}
     assert {name for name, found in tops.items() if "ray" in found} == RAY
-    assert not RAY & set.union(*imports.values())  # they are processes of their own
+
+
+def test_nobody_else_brings_it_along() -> None:
+    program = "import sys, rlnotes.__main__, rlnotes.report.results, rlnotes.runs.sweep"
+    program += "; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 # --- nothing is unpickled
