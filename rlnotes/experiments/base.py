@@ -206,9 +206,10 @@ class Variant:
 FRESH = "fresh-seeds"
 
 
-def fresh_seeds(count: int = 5) -> dict[str, Variant]:
+def fresh_seeds(count: int = 5, planned: bool = False) -> dict[str, Variant]:
     """The first variant again, on seeds that no setting was chosen on."""
-    return {FRESH: Variant("on fresh seeds", seeds=count, first_seed=100)}
+    again = Variant("on fresh seeds", seeds=count, first_seed=100, planned=planned)
+    return {FRESH: again}
 
 
 S = TypeVar("S", bound=Settings)

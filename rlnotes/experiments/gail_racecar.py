@@ -303,7 +303,10 @@ RACECAR_REINFORCE = Experiment(
         "annealed": Variant("+ a learning rate that falls", ANNEALED),
         # What the discriminator's pay has to do with it.
         "unpaid": Variant(
-            "the same, unpaid", {**WITH_BASELINE, **UNPAID}, first_seed=1
+            "the same, unpaid",
+            {**WITH_BASELINE, **UNPAID},
+            first_seed=1,
+            planned=True,
         ),
         # The same from the other side: PPO with one thing less.
         "one-pass": Variant("PPO, one pass", ONE_PASS),
