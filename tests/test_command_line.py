@@ -354,7 +354,7 @@ def test_bench_prints_ratios(capsys: Captured, monkeypatch: pytest.MonkeyPatch) 
 def small_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     cartpole = bench.THROUGHPUT.variants["cartpole"]
     fewer = replace(cartpole, override={**cartpole.override, "backends": ("plain",)})
-    only = replace(bench.THROUGHPUT, variants={"cartpole": fewer})
+    only = replace(bench.THROUGHPUT, variants={"cartpole": fewer}, bars=())
     monkeypatch.setattr(bench, "THROUGHPUT", only)
 
 
