@@ -2,10 +2,16 @@
 
 SB3 saves its models as pickles inside a zip file; nothing in this book is unpickled.
 SAC's actor is a plain network with a mean and a deviation per action, the same as our
-"gaussian" head, so its weights can be copied.
+"gaussian" head, and DQN's a plain network with a number per action, our "argmax" head,
+so their weights can be copied.
+
+With many worlds, SB3 counts calls of the vector, not steps: on four, an `eval_freq` of
+50,000 is every 200,000 steps, and one update for each four calls (`train_freq`) is one
+for sixteen transitions. `total_timesteps`, `learning_starts` and the exploration are in
+steps, and `target_update_interval` is divided by the number of worlds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -15,7 +21,9 @@ from torch import nn
 from rlnotes.algos.policy import Policy
 
 if TYPE_CHECKING:
-    from stable_baselines3 import SAC
+    from stable_baselines3 import DQN, SAC
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import DummyVecEnv
 
 LOG_STD_BOUNDS = (-20.0, 2.0)  # SB3's
 
@@ -29,42 +37,87 @@ def sac(env: gym.Env[Any, Any], seed: int, **options: Any) -> "SAC":
     return model
 
 
+def dqn(envs: "DummyVecEnv", seed: int, **options: Any) -> "DQN":
+    """SB3's DQN in the same way."""
+    from stable_baselines3 import DQN
+
+    model = DQN("MlpPolicy", envs, seed=seed, device="cpu", **options)
+    torch.set_num_threads(1)
+    return model
+
+
+def vector(make: Callable[[], gym.Env[Any, Any]], num_envs: int) -> "DummyVecEnv":
+    """Worlds that take turns in this process."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([make] * num_envs)
+
+
 def train(
-    model: "SAC", policy: Policy, steps: int, chunk: int
+    model: "SAC | DQN", policy: Policy, steps: int, chunk: int
 ) -> Iterator[tuple[int, dict[str, float]]]:
-    """SB3 learns `chunk` steps at a time; after each chunk `policy` is its present
-    policy."""
-    for step in range(0, steps, chunk):
+    """SB3 learns about `chunk` steps at a time; after each chunk `policy` is its
+    present policy."""
+    whole = _part_of(steps)
+    while model.num_timesteps < steps:
         # `learn` counts from the model's own step on, and stops the collecting where it
         # is told.
-        model.learn(min(chunk, steps - step), reset_num_timesteps=False)
-        copy_actor(model, policy)
-        yield min(step + chunk, steps), {}
+        part = min(chunk, steps - model.num_timesteps)
+        model.learn(part, callback=whole, reset_num_timesteps=False)
+        copy_weights(model, policy)
+        yield model.num_timesteps, {}
 
 
-def new_policy(model: "SAC") -> Policy:
-    hidden = [layer.out_features for layer in _linear(model.actor.latent_pi)]
+def _part_of(steps: int) -> "BaseCallback":
+    """Schedules, such as DQN's exploration, belong to the whole training: otherwise
+    each part would have one of its own."""
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class PartOf(BaseCallback):
+        def _on_training_start(self) -> None:
+            self.model._total_timesteps = steps
+
+        def _on_step(self) -> bool:
+            return True
+
+    return PartOf()
+
+
+def new_policy(model: "SAC | DQN") -> Policy:
+    hidden = [layer.out_features for layer in _hidden_layers(model)]
     policy = Policy.for_spaces(
         model.observation_space,
         model.action_space,
         hidden,
-        head="gaussian",
+        head="gaussian",  # discrete actions have their own
         log_std_bounds=LOG_STD_BOUNDS,
     )
-    copy_actor(model, policy)
+    copy_weights(model, policy)
     return policy
 
 
 @torch.no_grad()
-def copy_actor(model: "SAC", policy: Policy) -> None:
-    """The mean's and the deviation's weights one above the other: that is the only
+def copy_weights(model: "SAC | DQN", policy: Policy) -> None:
+    """SAC's mean and deviation come one above the other: that is the only
     difference."""
     *hidden, last = _linear(policy.net)
-    for theirs, ours in zip(_linear(model.actor.latent_pi), hidden, strict=True):
+    for theirs, ours in zip(_hidden_layers(model), hidden, strict=True):
         ours.load_state_dict(theirs.state_dict())
-    (mean,), (deviation,) = _linear(model.actor.mu), _linear(model.actor.log_std)
-    last.weight.copy_(torch.cat([mean.weight, deviation.weight]))
-    last.bias.copy_(torch.cat([mean.bias, deviation.bias]))
+    outputs = _outputs(model)
+    last.weight.copy_(torch.cat([layer.weight for layer in outputs]))
+    last.bias.copy_(torch.cat([layer.bias for layer in outputs]))
+
+
+def _hidden_layers(model: Any) -> list[nn.Linear]:
+    if hasattr(model, "q_net"):
+        return _linear(model.q_net)[:-1]
+    return _linear(model.actor.latent_pi)
+
+
+def _outputs(model: Any) -> list[nn.Linear]:
+    if hasattr(model, "q_net"):
+        return _linear(model.q_net)[-1:]
+    return _linear(model.actor.mu) + _linear(model.actor.log_std)
 
 
 def _linear(module: Any) -> list[nn.Linear]:

@@ -153,12 +153,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("envs/custom-gym", BULLET, "a heading only"),
     Row("envs/custom-sb3", BULLET, "a heading only"),
-    Row(
-        "parallel/throughput",
-        PARALLEL,
-        "impressions only",
-        "one measured table, 1 to 64 environments",
-    ),
+    Row("parallel/throughput", PARALLEL, "impressions only"),
     Row(
         "parallel/dqn",
         PARALLEL,
@@ -176,13 +171,11 @@ ROWS: tuple[Row, ...] = (
         "parallel/unlimited",
         PARALLEL,
         "without the limit of 500: over 10,000 steps",
-        "one episode > 10,000 steps",
     ),
     Row(
         "parallel/sb3-dqn",
         PARALLEL,
         "collapses late; its best model is fine, 10 × 500",
-        "best and last both reported",
         autopsy=True,
     ),
     Row(

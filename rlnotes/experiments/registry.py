@@ -11,10 +11,12 @@ from rlnotes.experiments import (
     gail_race,
     gail_racecar,
     ledger,
+    parallel_sb3,
     pendulum,
     racecar,
     throughput,
     umaze,
+    unlimited,
     worlds,
 )
 from rlnotes.experiments.base import Experiment
@@ -42,6 +44,8 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         worlds.CUSTOM_GYM,
         worlds.CUSTOM_SB3,
         throughput.THROUGHPUT,
+        unlimited.UNLIMITED,
+        parallel_sb3.SB3_DQN,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,

@@ -99,7 +99,7 @@ class ScriptedRunners:
         started = time.perf_counter()
         episodes = self._sample(self._share)
         seconds = time.perf_counter() - started
-        ended = sum(episode.is_done for episode in episodes)
+        ended = sum(bool(episode.is_done) for episode in episodes)
         return Work(sum(map(len, episodes)), ended, seconds)
 
     def close(self) -> None:

@@ -123,6 +123,8 @@ METRICS = {
     "q_promised": Metric("discounted return"),
     "q_true": Metric("discounted return"),
     "checks_held": Metric("checks held"),
+    "longest": Metric("longest episode"),
+    "long_percent": Metric("episodes over 10,000 steps", "%"),
     "envpool_times_plain": Metric("speed of 64 in EnvPool against a plain loop", "×"),
     "cost_ranks_returns": Metric("rank correlation of cost and return"),
 }

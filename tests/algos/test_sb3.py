@@ -1,0 +1,89 @@
+"""SB3's DQN on many worlds: copied, taught in parts, and what its frequencies count."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from stable_baselines3.common.callbacks import EvalCallback
+
+from rlnotes.algos import sb3
+
+SMALL = {"learning_starts": 0, "policy_kwargs": {"net_arch": [16, 16]}}
+
+
+def make() -> gym.Env[Any, Any]:
+    return gym.make("CartPole-v1")
+
+
+def new_model(num_envs: int = 4, **options: Any) -> Any:
+    return sb3.dqn(sb3.vector(make, num_envs), seed=0, **(SMALL | options))
+
+
+def weights(model: Any) -> np.ndarray:
+    return np.concatenate([x.detach().flatten() for x in model.q_net.parameters()])
+
+
+def test_the_copy_acts_as_the_original_before_and_after_learning() -> None:
+    model = new_model(learning_rate=0.05)
+    policy = sb3.new_policy(model)
+    observations = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    seen = []
+    for _ in range(2):
+        acted = policy.act(observations)
+        theirs = model.predict(observations, deterministic=True)[0]
+        assert np.array_equal(acted, theirs)
+        seen.append(acted)
+        list(sb3.train(model, policy, 320, chunk=160))
+    assert not np.array_equal(seen[0], seen[1])
+
+
+@pytest.mark.parametrize("chunk", [160, 100, 640])
+def test_learning_in_parts_is_learning_at_once(chunk: int) -> None:
+    """Bit for bit, the schedule of exploration too."""
+    once = new_model().learn(640)
+    parts = new_model()  # seeds the generators again
+    steps = [step for step, _ in sb3.train(parts, sb3.new_policy(parts), 640, chunk)]
+    assert steps[-1] == once.num_timesteps == 640
+    assert len(steps) > 1 or chunk == 640
+    assert np.array_equal(weights(once), weights(parts))
+    assert parts.exploration_rate == once.exploration_rate
+
+
+def test_exploration_takes_its_share_of_the_whole_not_of_a_part() -> None:
+    model = new_model(exploration_fraction=1.0, exploration_final_eps=0.0)
+    stream = sb3.train(model, sb3.new_policy(model), 640, chunk=160)
+    rates = [model.exploration_rate for _ in stream]
+    assert rates == pytest.approx([0.75, 0.5, 0.25, 0.0], abs=0.01)
+
+
+@pytest.mark.parametrize("num_envs", [1, 4])
+def test_frequencies_count_calls_of_the_vector_not_steps(
+    num_envs: int, tmp_path: Path
+) -> None:
+    """`eval_freq=50_000` on four worlds is every 200,000 steps, and `train_freq=4` one
+    update for 16 transitions."""
+    model = new_model(num_envs)
+    options: dict[str, Any] = {"n_eval_episodes": 1, "warn": False, "verbose": 0}
+    watch = EvalCallback(make(), eval_freq=40, log_path=str(tmp_path), **options)
+    model.learn(480, callback=watch)
+    every = 40 * num_envs
+    assert watch.evaluations_timesteps == list(range(every, 481, every))
+    assert model._n_updates == 480 // (4 * num_envs)
+
+
+def test_the_target_is_renewed_by_steps() -> None:
+    """The one interval that SB3 divides by the number of worlds."""
+    for num_envs in (1, 4):
+        model = new_model(num_envs, target_update_interval=64, gradient_steps=0)
+        for target, quick in zip(
+            model.q_net_target.parameters(), model.q_net.parameters(), strict=True
+        ):
+            target.data.copy_(quick.data + 1)
+        seen = []
+        for _, _ in sb3.train(model, sb3.new_policy(model), 96, chunk=16):
+            target = next(model.q_net_target.parameters())
+            quick = next(model.q_net.parameters())
+            seen.append(bool((target == quick).all()))
+        assert seen == [False, False, False, True, True, True]
