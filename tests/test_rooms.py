@@ -180,9 +180,13 @@ RAY = {"rlnotes.runs.ray_driver"}
 def test_only_those_who_need_ray_import_it() -> None:
     """It takes seconds, starts threads and may not be installed."""
     imports = {module_name(path): imported_by(path) for path in OURS}
-    tops = {name: {x.split(".")[0] for x in found} for name, found in imports.items()}
-    assert {name for name, found in tops.items() if "ray" in found} == RAY
-    assert not RAY & set.union(*imports.values())  # they are processes of their own
+    found = {
+        importer
+        for importer, names in imports.items()
+        if any(name.split(".")[0] == "ray" for name in names)
+    }
+    assert found == RAY
+    assert not any(RAY & names for names in imports.values())  # each its own process
 
 
 # --- nothing is unpickled

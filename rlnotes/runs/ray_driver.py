@@ -7,7 +7,9 @@ of them goes back.
 
 import logging
 import os
+import signal
 import sys
+import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,8 +27,20 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # they decide the last bits of
 
 
 def main() -> None:
-    die_with_sweep()
-    connection = Connection(int(sys.argv[1]))
+    die_with_sweep(signal.SIGTERM)  # as after any other end, Ray is shut down first
+    try:
+        drive(Connection(int(sys.argv[1])))
+    except EOFError:
+        pass  # the sweep has ended
+    except Exception:
+        traceback.print_exc()  # the sweep reads it
+    finally:
+        ray.shutdown()
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # what Ray has forgotten, and ourselves
+
+
+def drive(connection: "Connection[Any, Any]") -> None:
     address, cores, folder = connection.recv()
     try:
         connect(address, cores, folder)
@@ -34,13 +48,8 @@ def main() -> None:
         *_, last = str(problem).splitlines() or [type(problem).__name__]
         connection.send(last[:200].rstrip(". "))
         return
-    try:
-        connection.send(None)
-        serve(connection, folder if address is None else None)
-    except EOFError:
-        pass  # the sweep has ended
-    finally:
-        ray.shutdown()
+    connection.send(None)
+    serve(connection, folder if address is None else None)
 
 
 def connect(address: str | None, cores: int, folder: str) -> None:
