@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ ROOMS = [
     "report",
     "__main__",
 ]
-BOTTOM = ["paths", "errors", "seeding", "progress"]
+BOTTOM = ["paths", "errors", "seeding", "progress", "ray_local"]
 FOREIGN = "foreign"  # runs in an environment of its own
 
 PACKAGE = Path(rlnotes.__file__).parent
@@ -174,19 +175,24 @@ def test_faults_are_found_and_the_rest_is_not(
 
 # --- Ray is imported where it is used
 
-RAY = {"rlnotes.runs.ray_driver"}
+RAY = {"rlnotes.algos.rllib", "rlnotes.runs.ray_driver"}
 
 
+@pytest.mark.slow(seconds=5)
 def test_only_those_who_need_ray_import_it() -> None:
     """It takes seconds, starts threads and may not be installed."""
-    imports = {module_name(path): imported_by(path) for path in OURS}
-    found = {
-        importer
-        for importer, names in imports.items()
-        if any(name.split(".")[0] == "ray" for name in names)
-    }
-    assert found == RAY
-    assert not any(RAY & names for names in imports.values())  # each its own process
+    others = {module_name(path) for path in OURS} - RAY
+    code = f"""
+import sys
+from importlib import import_module
+for module in {others - {"rlnotes.__main__"}}:
+    import_module(module)
+assert "ray" not in sys.modules
+for module in {RAY}:
+    import_module(module)
+assert "ray" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # --- nothing is unpickled

@@ -5,7 +5,6 @@ goes away, and answers for the signals there. Runs come in over a pipe, and what
 of them goes back.
 """
 
-import logging
 import os
 import signal
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 import ray
 
+from rlnotes import ray_local
 from rlnotes.experiments import registry
 from rlnotes.paths import Run
 from rlnotes.runs import remote
@@ -22,7 +22,6 @@ from rlnotes.runs.store import Parcel
 from rlnotes.runs.sweep import LONGEST_MESSAGE, die_with_sweep
 
 RETRIES = 3  # of a run whose worker, process or node died
-OBJECT_STORE = 2**28  # bytes, on this machine alone: for policies on their way
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # they decide the last bits of a float
 
 
@@ -53,18 +52,10 @@ def drive(connection: "Connection[Any, Any]") -> None:
 
 
 def connect(address: str | None, cores: int, folder: str) -> None:
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address is not None:
-        ray.init(address, **quiet)
-        return
-    ray.init(
-        "local",
-        num_cpus=cores,
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE,
-        _temp_dir=folder,
-        **quiet,
-    )
+    if address is None:
+        ray_local.start(cores, folder)
+    else:
+        ray.init(address, **ray_local.QUIET)
 
 
 def serve(connection: "Connection[Any, Any]", folder: str | None) -> None:
