@@ -358,7 +358,7 @@ def load_policy(path: Path, key: str, owner: str, remake: str) -> Policy:
         )
     try:
         entry = json.loads(header[_entry(key)])
-        policy = _from_arguments(entry["arguments"])
+        policy = from_arguments(entry["arguments"])
         policy.load_state_dict(_tensors(path, key))
         if policy_sha256(policy) != entry["sha256"]:
             raise ValueError("its numbers are not those that were saved")
@@ -419,7 +419,7 @@ def _tensors(path: Path, key: str) -> dict[str, Tensor]:
         }
 
 
-def _from_arguments(arguments: Mapping[str, Any]) -> Policy:
+def from_arguments(arguments: Mapping[str, Any]) -> Policy:
     eye = arguments["eye"]
     if eye is not None:
         eye = Eye(

@@ -104,4 +104,5 @@ SB3_DQN = Experiment(
     ),
     start=start,
     seeds=5,
+    planned=True,
 )

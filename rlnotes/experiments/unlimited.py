@@ -132,4 +132,5 @@ UNLIMITED = Experiment(
     ),
     start=start,
     scripted=play,
+    planned=True,
 )

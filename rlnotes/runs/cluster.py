@@ -8,7 +8,6 @@ which ends with this one and takes a cluster with it that it has started.
 import importlib.util
 import math
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -33,6 +32,7 @@ from rlnotes.runs.sweep import SWEEP, available_cores
 from rlnotes.runs.sweep import sweep as sweep_with
 
 PATIENCE = 30.0  # seconds, for Ray to end in good order
+ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # to reach a cluster: of half a minute
 
 Outcome = Parcel | str | None  # a seed, a failure, or a seed that lies aside already
 
@@ -203,7 +203,7 @@ def driver(address: str | None, cores: int | None) -> Iterator[Driver]:
         with theirs, log.open("wb") as said:
             process = subprocess.Popen(
                 [sys.executable, "-m", "rlnotes.runs.ray_driver", str(theirs.fileno())],
-                env=_environment(address) | {SWEEP: str(os.getpid())},
+                env=os.environ | {SWEEP: str(os.getpid())} | ONE_TRY,
                 pass_fds=[theirs.fileno()],
                 process_group=0,  # of its own: Ctrl-C is for us, who then end it
                 stdin=subprocess.DEVNULL,
@@ -219,14 +219,6 @@ def driver(address: str | None, cores: int | None) -> Iterator[Driver]:
             yield found
         finally:
             _end(process)
-
-
-def _environment(address: str | None) -> dict[str, str]:
-    if address is not None:
-        return os.environ | {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # half a minute, not ten
-    # A cluster listens on the network and does what it is told: by us alone.
-    wanted = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
-    return wanted | os.environ | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

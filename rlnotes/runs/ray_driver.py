@@ -5,14 +5,16 @@ goes away, and answers for the signals there. Runs come in over a pipe, and what
 of them goes back.
 """
 
-import logging
 import os
+import signal
 import sys
+import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
 import ray
 
+from rlnotes import ray_local
 from rlnotes.experiments import registry
 from rlnotes.paths import Run
 from rlnotes.runs import remote
@@ -20,13 +22,24 @@ from rlnotes.runs.store import Parcel
 from rlnotes.runs.sweep import LONGEST_MESSAGE, die_with_sweep
 
 RETRIES = 3  # of a run whose worker, process or node died
-OBJECT_STORE = 2**28  # bytes, on this machine alone: for policies on their way
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # they decide the last bits of a float
 
 
 def main() -> None:
-    die_with_sweep()
-    connection = Connection(int(sys.argv[1]))
+    die_with_sweep(signal.SIGTERM)  # as after any other end, Ray is shut down first
+    try:
+        drive(Connection(int(sys.argv[1])))
+    except EOFError:
+        pass  # the sweep has ended
+    except Exception:
+        traceback.print_exc()  # the sweep reads it
+    finally:
+        ray.shutdown()
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # what Ray has forgotten, and ourselves
+
+
+def drive(connection: "Connection[Any, Any]") -> None:
     address, cores, folder = connection.recv()
     try:
         connect(address, cores, folder)
@@ -34,28 +47,15 @@ def main() -> None:
         *_, last = str(problem).splitlines() or [type(problem).__name__]
         connection.send(last[:200].rstrip(". "))
         return
-    try:
-        connection.send(None)
-        serve(connection, folder if address is None else None)
-    except EOFError:
-        pass  # the sweep has ended
-    finally:
-        ray.shutdown()
+    connection.send(None)
+    serve(connection, folder if address is None else None)
 
 
 def connect(address: str | None, cores: int, folder: str) -> None:
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address is not None:
-        ray.init(address, **quiet)
-        return
-    ray.init(
-        "local",
-        num_cpus=cores,
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE,
-        _temp_dir=folder,
-        **quiet,
-    )
+    if address is None:
+        ray_local.start(cores, folder)
+    else:
+        ray.init(address, **ray_local.QUIET)
 
 
 def serve(connection: "Connection[Any, Any]", folder: str | None) -> None:

@@ -126,12 +126,12 @@ def _fits(run: Run, busy: Iterable[Run], cores: float) -> bool:
     return not taken or taken + registry.find(run.id).cores <= cores
 
 
-def die_with_sweep() -> None:
+def die_with_sweep(by: signal.Signals = signal.SIGKILL) -> None:
     """In a process of a sweep: to end with the one that started it, even where that is
     killed so that it cannot clean up (Linux)."""
     sweep = os.environ.get(SWEEP)
     if sweep is not None and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, by)  # PR_SET_PDEATHSIG
         if os.getppid() != int(sweep):  # it was gone before we could say so
             raise SystemExit(1)
 

@@ -39,12 +39,11 @@ def named(seed: int, budget: str = "smoke") -> Run:
     return Run(ID, VARIANT, seed, budget)
 
 
-def wait_until(happens: Callable[[], Any], what: str) -> Any:
+def wait_until(happens: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not (found := happens()):
+    while not happens():
         assert time.monotonic() < deadline, f"{what} never happened"
         time.sleep(0.1)
-    return found
 
 
 def below(pid: int) -> list[psutil.Process]:
@@ -59,6 +58,12 @@ def trainings(pid: int) -> list[psutil.Process]:
             if process.cmdline()[1:4] == ["-m", "rlnotes", "run"]:
                 found.append(process)
     return found
+
+
+def first_training(sweeping: "subprocess.Popen[str]", pid: int) -> psutil.Process:
+    wait_until(lambda: trainings(pid) or sweeping.poll() is not None, "a run")
+    assert sweeping.poll() is None, sweeping.communicate()
+    return trainings(pid)[0]
 
 
 def gone(process: psutil.Process) -> bool:
@@ -395,7 +400,7 @@ def test_the_records_are_those_of_this_machine_though_a_worker_is_killed(
     here, there = home / "local", home / "ray"
     options = ["--engine", "ray", "--jobs", "1"]
     sweeping = start_sweep(2, *options, RLNOTES_HOME=str(there))
-    (training,) = wait_until(lambda: trainings(sweeping.pid), "a run")
+    training = first_training(sweeping, sweeping.pid)
     everything = below(sweeping.pid)
     worker = training.parent()
     assert worker is not None
@@ -419,7 +424,7 @@ def test_the_records_are_those_of_this_machine_though_a_worker_is_killed(
 def test_nothing_outlives_the_sweep(number: signal.Signals, start_sweep: Sweep) -> None:
     before = set(Path(tempfile.gettempdir()).glob("ray-*"))
     sweeping = start_sweep(1, "--engine", "ray", "--jobs", "1", budget="full")
-    wait_until(lambda: trainings(sweeping.pid), "a run")
+    first_training(sweeping, sweeping.pid)
     everything = below(sweeping.pid)
     sweeping.send_signal(number)
     left = {signal.SIGKILL: -number}.get(number, 128 + number)
@@ -503,7 +508,7 @@ def test_a_cluster_of_two_nodes_is_used_and_left_and_missed_when_it_goes(
         assert not [home for folder in folders for home in folder.glob("rlnotes-*")]
 
         sweeping = start_sweep(1, *options, budget="full")
-        (training,) = wait_until(lambda: trainings(there.pid), "a run")
+        training = first_training(sweeping, there.pid)
         kill(there.pid)
         output, said = sweeping.communicate(timeout=PATIENCE)
         assert (sweeping.returncode, output) == (2, "")
