@@ -59,8 +59,8 @@ def replayed(env_id: str, seed: int, pieces: list[Episode]) -> Iterator[Episode]
             obs, reward, *ends, _ = env.step(action)
             observations.append(obs)
             rewards.append(float(reward))
-        happened = np.stack(observations), piece.actions, np.array(rewards), *ends
-        yield Episode(piece.seed, *happened)
+        happened = np.stack(observations), piece.actions, np.array(rewards)
+        yield Episode(piece.seed, *happened, bool(ends[0]), bool(ends[1]))
         if any(ends):
             obs, _ = env.reset()
 
