@@ -31,6 +31,11 @@ gym.register(
     max_episode_steps=100,
 )
 gym.register(
+    "rlnotes/Orchard-v0",
+    "rlnotes.envs.orchard:OrchardEnv",
+    max_episode_steps=200,
+)
+gym.register(
     "rlnotes/UMaze-v0",
     "rlnotes.envs.maze:UMazeEnv",
     max_episode_steps=300,

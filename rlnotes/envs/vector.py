@@ -247,6 +247,7 @@ class EnvPoolVectorEnv(VectorEnv):
                 f"EnvPool's {env_id} has no such option ({problem}), only: {names}"
             ) from problem
         self._limit = _limit(limit, spec.config.max_episode_steps)
+        self._pool_limit = self._limit + 1
         self._make = envpool.make_gymnasium
         self._env_id, self.num_envs = env_id, num_envs
         self._pool: Any = None
@@ -269,7 +270,7 @@ class EnvPoolVectorEnv(VectorEnv):
             self._env_id,
             num_envs=self.num_envs,
             seed=wrapped.tolist(),
-            max_episode_steps=int(min(self._limit + 1, INT32_MAX)),
+            max_episode_steps=int(min(self._pool_limit, INT32_MAX)),
             **self._options,
         )
         with warnings.catch_warnings():  # it warns of how it rounds its own bounds

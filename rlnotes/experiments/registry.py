@@ -11,6 +11,7 @@ from rlnotes.experiments import (
     gail_race,
     gail_racecar,
     ledger,
+    parallel,
     parallel_sb3,
     pendulum,
     racecar,
@@ -46,12 +47,15 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         throughput.THROUGHPUT,
         unlimited.UNLIMITED,
         parallel_sb3.SB3_DQN,
+        parallel.PARALLEL_DQN,
+        parallel.PARALLEL_ENVPOOL,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,
         experts.ACROBOT,
         gail_racecar.REWARD_MAP,
         gail_race.RACE,
+        parallel.PARALLEL_ORCHARD,
     )
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from rlnotes.algos import bc, dqn, reinforce, sac, sac_bc, td3_bc
 from rlnotes.algos.policy import Head, Policy
@@ -107,15 +108,18 @@ def online_trial(
     world: World,
     settings: OnlineSettings,
     seed: int,
-    env: gym.Env | None = None,
+    env: gym.Env | VectorEnv | None = None,
     diagnosed: Callable[[Any], Diagnose] = lambda agent: nothing_more,
 ) -> Trial:
-    """Any learner of `ONLINE` in a world; `env` where it trains in another one."""
+    """Any learner of `ONLINE` in a world; `env` where it trains in another one, or in a
+    vector of them."""
     learner, head = ONLINE[type(settings.agent)]
     env = env or world.make()
+    spaces = env.observation_space, env.action_space
+    if isinstance(env, VectorEnv):
+        spaces = env.single_observation_space, env.single_action_space
     policy = Policy.for_spaces(
-        env.observation_space,
-        env.action_space,
+        *spaces,
         settings.agent.hidden,
         head,
         layer_norm=settings.layer_norm,

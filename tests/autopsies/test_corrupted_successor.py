@@ -95,6 +95,12 @@ def test_after_a_true_end_the_successor_does_not_matter(limit: int) -> None:
     assert torch.equal(*stored) == (limit == 2)
 
 
+@pytest.mark.parametrize("id", ["parallel/dqn", "parallel/orchard"])
+def test_the_twins_differ_by_exactly_one_setting(id: str, differing: Any) -> None:
+    assert list(corrupted_successor.FAULT) == ["successor"]
+    assert differing((id, "dqn"), (id, "corrupted")) == {"agent.successor"}
+
+
 def test_the_fault_by_hand() -> None:
     true, shown = np.array([[1.0], [2.0], [3.0], [4.0]]), np.arange(4.0)[:, None] * 10
     shown[0] = 1.0  # no end: what is shown is where it led

@@ -18,6 +18,7 @@ BESIDE = {  # what rows of the ledger rest on
     "experts/acrobot",
     "gail/reward-map",
     "gail/race",
+    "parallel/orchard",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)
