@@ -186,6 +186,11 @@ address, cores, folder = pipe.recv()
 """
 
 
+# They make folders of Ray, and look for those that were left.
+on_ray = pytest.mark.xdist_group("ray")
+
+
+@on_ray
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -349,9 +354,6 @@ def test_without_ray_the_sentence_says_how_to_install_it(
 
 
 # --- with Ray: slow, and one cluster at a time
-
-on_ray = pytest.mark.xdist_group("ray")
-
 
 Sweep = Callable[..., "subprocess.Popen[str]"]
 
