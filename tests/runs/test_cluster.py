@@ -210,12 +210,10 @@ def test_a_driver_that_fails_is_one_sentence(
     code: str, said: str, program: Callable[[str], None]
 ) -> None:
     program(code)
-    before = set(Path(tempfile.gettempdir()).glob("ray-*"))
     with pytest.raises(UserError) as problem:
         cluster.sweep([named(0)], 1, progress=False)
     assert str(problem.value).startswith(said)
     assert "\n" not in str(problem.value)
-    assert set(Path(tempfile.gettempdir()).glob("ray-*")) == before
     with store.seed_lock(named(0)):
         pass
 
@@ -424,7 +422,6 @@ def test_the_records_are_those_of_this_machine_though_a_worker_is_killed(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.slow(seconds=30)
 def test_nothing_outlives_the_sweep(number: signal.Signals, start_sweep: Sweep) -> None:
-    before = set(Path(tempfile.gettempdir()).glob("ray-*"))
     sweeping = start_sweep(1, "--engine", "ray", "--jobs", "1", budget="full")
     first_training(sweeping, sweeping.pid)
     everything = below(sweeping.pid)
@@ -435,8 +432,6 @@ def test_nothing_outlives_the_sweep(number: signal.Signals, start_sweep: Sweep) 
     assert store.recorded_seeds(ID, VARIANT, "full") == []
     with store.seed_lock(named(0, "full")):
         pass  # and the seed is free
-    if number != signal.SIGKILL:  # nobody can tidy up then
-        assert set(Path(tempfile.gettempdir()).glob("ray-*")) == before
 
 
 # As lean as Ray allows: it gives a node half a minute to start, on a busy machine too.
