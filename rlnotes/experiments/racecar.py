@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from rlnotes.algos import bc, td3_bc
 from rlnotes.autopsies import hand_scaling
@@ -70,10 +71,13 @@ class RaceCarSettings(OfflineSettings):
     step_reward: float = 0.0  # in the place of the data's zeros
     bc_epochs_first: int = 0  # of pure imitation, before the critic comes in
     dagger_rounds: int = 0  # after which the learner drives and is corrected
+    arrived_only: bool = False  # drives that end at a wall are left out
 
     def episodes(self) -> list[Episode]:
         """The dataset, with what the notes did to it where the settings say so."""
         shown = super().episodes()[: self.demonstrations]
+        if self.arrived_only:
+            shown = [episode for episode in shown if arrived(episode)]
         if self.goal_in_obs:
             shown = [replace(e, observations=with_goal(e.observations)) for e in shown]
         if self.step_reward:
@@ -82,6 +86,13 @@ class RaceCarSettings(OfflineSettings):
 
     def _step_rewards(self, episode: Episode) -> np.ndarray:
         return np.where(episode.rewards == 0, self.step_reward, episode.rewards)
+
+
+def as_intended(episode: Episode) -> Episode:
+    """The same drive, with what the driver wanted in the place of what its shaking
+    hands did: all that DART changes about a recording."""
+    wanted = PurePursuit()(episode.observations[:-1])
+    return replace(episode, actions=wanted)
 
 
 def with_goal(observations: np.ndarray) -> np.ndarray:
@@ -116,11 +127,27 @@ def start(settings: RaceCarSettings, seed: int) -> Trial:
 
     def diagnose(drives: Sequence[Episode]) -> Metrics:
         farthest = [distance.farthest(drive) for drive in drives]
-        return {"times_usual_distance": float(np.median(farthest))}
+        found = {"times_usual_distance": float(np.median(farthest))}
+        if isinstance(agent, td3_bc.Agent):
+            found |= worth_of_starts(agent, shown)
+        return found
 
     if settings.dagger_rounds:
         agent = None  # what the learner has driven would have to be saved as well
     return new_trial(policy, agent, stream, world, settings, diagnose, steps)
+
+
+def worth_of_starts(agent: td3_bc.Agent, shown: Sequence[Episode]) -> Metrics:
+    """What the critic says of the first steps of the drives it was shown, and what
+    came of them. As long as the first is below the second, the finish, hundreds of
+    steps away, has not reached the starts."""
+    policy = agent.policy
+    obs = policy.encode_array(np.stack([drive.observations[0] for drive in shown]))
+    first = torch.as_tensor(np.stack([drive.actions[0] for drive in shown]))
+    with torch.no_grad():
+        value = agent.critic.q1(torch.cat([obs, policy.encode_action(first)], dim=-1))
+    came = [drive.discounted_return(agent.config.gamma) for drive in shown]
+    return {"q_start": float(value.mean()), "q_start_true": float(np.mean(came))}
 
 
 def _imitating(config: td3_bc.Config) -> bc.Config:
@@ -193,12 +220,43 @@ ONE_REMEDY = {
         ("step-reward", "−0.01 per step", STEP_REWARD),
     )
 }
+LONGER = {"length": 4.0, "budget.evaluations": 20}
+INTENDED = {"prepare": as_intended}
 # What the critic has to do with it: its weight, and whether the data shows it more than
-# one action per state. (`dart` differs from `noisy` in the strength of the noise, too.)
+# one action per state. `dart` differs from `noisy` in the strength of the noise, too;
+# `intended`, the same drives, differs in what was written down and nothing else.
 CRITIC = {
     "clean-small-alpha": Variant("scripted driver, α = 0.2", CLEAN),
     "dart": Variant("DART, α = 0.2", DART),
+    "intended": Variant("noise not recorded, α = 0.2", INTENDED, planned=True),
+    "arrived-only": Variant(
+        "noise recorded, no crashes, α = 0.2", {"arrived_only": True}, planned=True
+    ),
     "noisy-published-alpha": Variant("noise recorded, α = 2.5", PUBLISHED_ALPHA),
+}
+# Is its critic done? A target follows its critic by τ every other update, so that in
+# 15,000 updates it is renewed some forty times, and the finish is 340 steps away.
+PATIENCE = {
+    "noisy-published-alpha-longer": Variant(
+        "noise recorded, α = 2.5, 4 × as long",
+        PUBLISHED_ALPHA | LONGER,
+        planned=True,
+    ),
+    "noisy-published-alpha-quick-targets": Variant(
+        "noise recorded, α = 2.5, targets 4 × as quick",
+        PUBLISHED_ALPHA | {"agent.tau": 0.02},
+        planned=True,
+    ),
+    "clean-longer": Variant(
+        "scripted driver, α = 2.5, 4 × as long",
+        CLEAN | PUBLISHED_ALPHA | LONGER,
+        planned=True,
+    ),
+    "intended-published-alpha-longer": Variant(
+        "noise not recorded, α = 2.5, 4 × as long",
+        INTENDED | PUBLISHED_ALPHA | LONGER,
+        planned=True,
+    ),
 }
 # No critic at all: what the demonstrations have to do with it. From `bc-dart` to
 # `bc-2-drives` each is `bc-clean` with one change, the last two are `bc-2-drives` with
@@ -212,6 +270,7 @@ IMITATION = {
     ),
     "bc-clean": Variant("BC: a hundred clean drives", CLEAN | BC),
     "bc-dart": Variant("BC: DART", DART | BC, replayed=True),
+    "bc-intended": Variant("BC: noise not recorded", INTENDED | BC, planned=True),
     "bc-keyboard": Variant("BC: arrow keys", KEYBOARD | BC),
     "bc-one-start": Variant(
         "BC: one start", BC | {"dataset": catalogue.RACECAR_ONE_START}
@@ -250,6 +309,7 @@ RACECAR = Experiment(
         **REPRODUCTION,
         **ONE_REMEDY,
         **CRITIC,
+        **PATIENCE,
         **IMITATION,
         **fresh_seeds(),
     },
