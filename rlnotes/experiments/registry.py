@@ -5,6 +5,7 @@ from typing import Any
 from rlnotes.errors import UserError, unknown
 from rlnotes.experiments import (
     bipedal,
+    decorrelation,
     experts,
     gail,
     gail_questions,
@@ -49,6 +50,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         parallel_sb3.SB3_DQN,
         parallel.PARALLEL_DQN,
         parallel.PARALLEL_ENVPOOL,
+        decorrelation.DECORRELATION,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,
