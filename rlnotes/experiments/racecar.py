@@ -228,7 +228,7 @@ INTENDED = {"prepare": as_intended}
 CRITIC = {
     "clean-small-alpha": Variant("scripted driver, α = 0.2", CLEAN),
     "dart": Variant("DART, α = 0.2", DART),
-    "intended": Variant("noise not recorded, α = 0.2", INTENDED, planned=True),
+    "intended": Variant("noise not recorded, α = 0.2", INTENDED, seeds=5, planned=True),
     "arrived-only": Variant(
         "noise recorded, no crashes, α = 0.2", {"arrived_only": True}, planned=True
     ),
