@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
 
 def calls(mode: AutoresetMode, count: int) -> list[Call]:
-    envs = SyncVectorEnv(
+    envs: VectorEnv = SyncVectorEnv(
         [lambda: gym.make(WORLD, max_episode_steps=LIMIT)], autoreset_mode=mode
     )
     obs, _ = envs.reset(seed=0)
