@@ -14,14 +14,17 @@ import pytest
 import torch
 
 from rlnotes.__main__ import main
+from rlnotes.algos import td3_bc
 from rlnotes.autopsies import covariate_shift, hand_scaling
 from rlnotes.data import catalogue, waypoints
 from rlnotes.data.rollouts import Episode
+from rlnotes.data.transitions import Transitions
 from rlnotes.envs.racecar import FINISH
 from rlnotes.errors import UserError
 from rlnotes.experiments import racecar, recipes, umaze
 from rlnotes.experiments.racecar import RACECAR, RaceCarSettings
 from rlnotes.experiments.recipes import Recipe
+from rlnotes.experiments.trials import offline_policy
 from rlnotes.paths import Run
 from rlnotes.runs import store
 from rlnotes.runs.evaluate import recorded_policy
@@ -56,6 +59,45 @@ def test_positions_and_the_goal_are_divided_and_nothing_else() -> None:
     assert (mean == 0).all()
     assert scale.tolist() == [15, 15, 1, 1, 1, 1, 1, 1, 1, 15, 15]
     assert settings("notes").obs_scale is hand_scaling.positions_by_15
+
+
+def test_what_was_intended_replaces_the_noisy_actions_and_nothing_else() -> None:
+    noisy, intended = settings("noisy").episodes(), settings("intended").episodes()
+    for before, after in zip(noisy, intended, strict=True):
+        assert np.array_equal(after.observations, before.observations)
+        assert np.array_equal(after.rewards, before.rewards)
+        apart = np.abs(after.actions - before.actions).mean()
+        assert 0.05 < apart < 0.3  # noise of 0.3, cut off at the bounds
+
+
+def test_a_steady_driver_does_what_it_intends() -> None:
+    """So the script is a function of the observation, and can be asked afterwards."""
+    for drive in settings("clean").episodes()[:10]:
+        assert np.allclose(racecar.as_intended(drive).actions, drive.actions, atol=1e-4)
+
+
+def test_drives_that_end_at_a_wall_can_be_left_out() -> None:
+    kept = settings("arrived-only").episodes()
+    everything = settings("noisy").episodes()
+    assert len(kept) < len(everything)
+    assert len(kept) == sum(map(racecar.arrived, everything))
+    assert all(map(racecar.arrived, kept))
+
+
+def test_the_worth_of_starts_is_the_critics_and_the_drives_own() -> None:
+    shown = settings("noisy").episodes()[:3]
+    data = Transitions.from_episodes(shown)
+    policy = offline_policy(racecar.TRACK, settings("noisy"), data)
+    agent = td3_bc.Agent(policy, td3_bc.Config(gamma=0.5, hidden=(8,)))
+    last = agent.critic.q1[-1]
+    assert isinstance(last, torch.nn.Linear)
+    torch.nn.init.zeros_(last.weight)
+    torch.nn.init.constant_(last.bias, 0.7)
+    found = racecar.worth_of_starts(agent, shown)
+    steps = [len(drive.rewards) - 1 for drive in shown]
+    true = [0.5**n * drive.rewards[-1] for n, drive in zip(steps, shown, strict=True)]
+    assert found["q_start"] == pytest.approx(0.7)
+    assert found["q_start_true"] == pytest.approx(np.mean(true))
 
 
 def test_fewer_demonstrations_are_the_first_ones() -> None:
