@@ -36,6 +36,7 @@ from rlnotes.experiments.trials import OfflineSettings, offline_policy, standard
 from rlnotes.seeding import reset_seeds
 
 DAGGER_EPISODES = 10  # driven by the learner in each round
+BEFORE_FINISH = (25, 75, 125, 175, 225)  # steps, where the critic is asked
 
 
 def arrived(episode: Episode) -> bool:
@@ -129,7 +130,7 @@ def start(settings: RaceCarSettings, seed: int) -> Trial:
         farthest = [distance.farthest(drive) for drive in drives]
         found = {"times_usual_distance": float(np.median(farthest))}
         if isinstance(agent, td3_bc.Agent):
-            found |= worth_of_starts(agent, shown)
+            found |= worth_before_finish(agent, shown)
         return found
 
     if settings.dagger_rounds:
@@ -137,17 +138,20 @@ def start(settings: RaceCarSettings, seed: int) -> Trial:
     return new_trial(policy, agent, stream, world, settings, diagnose, steps)
 
 
-def worth_of_starts(agent: td3_bc.Agent, shown: Sequence[Episode]) -> Metrics:
-    """What the critic says of the first steps of the drives it was shown, and what
-    came of them. As long as the first is below the second, the finish, hundreds of
-    steps away, has not reached the starts."""
-    policy = agent.policy
-    obs = policy.encode_array(np.stack([drive.observations[0] for drive in shown]))
-    first = torch.as_tensor(np.stack([drive.actions[0] for drive in shown]))
-    with torch.no_grad():
-        value = agent.critic.q1(torch.cat([obs, policy.encode_action(first)], dim=-1))
-    came = [drive.discounted_return(agent.config.gamma) for drive in shown]
-    return {"q_start": float(value.mean()), "q_start_true": float(np.mean(came))}
+def worth_before_finish(agent: td3_bc.Agent, shown: Sequence[Episode]) -> Metrics:
+    """What the critic says of the drives that arrive, so many steps before they do. The
+    finish pays 3, so that it is worth 3 γ^steps there, and a critic that says less has
+    not heard of it yet."""
+    policy, drives = agent.policy, [drive for drive in shown if arrived(drive)]
+    found = {}
+    for steps in BEFORE_FINISH if drives else ():
+        here = -1 - steps
+        obs = policy.encode_array(np.stack([d.observations[here - 1] for d in drives]))
+        action = torch.as_tensor(np.stack([drive.actions[here] for drive in drives]))
+        with torch.no_grad():
+            rows = torch.cat([obs, policy.encode_action(action)], dim=-1)
+            found[f"q_{steps}_before"] = float(agent.critic.q1(rows).mean())
+    return found
 
 
 def _imitating(config: td3_bc.Config) -> bc.Config:

@@ -84,20 +84,24 @@ def test_drives_that_end_at_a_wall_can_be_left_out() -> None:
     assert all(map(racecar.arrived, kept))
 
 
-def test_the_worth_of_starts_is_the_critics_and_the_drives_own() -> None:
-    shown = settings("noisy").episodes()[:3]
+def test_the_critic_is_asked_so_many_steps_before_the_finish() -> None:
+    shown = settings("noisy").episodes()
     data = Transitions.from_episodes(shown)
     policy = offline_policy(racecar.TRACK, settings("noisy"), data)
-    agent = td3_bc.Agent(policy, td3_bc.Config(gamma=0.5, hidden=(8,)))
-    last = agent.critic.q1[-1]
-    assert isinstance(last, torch.nn.Linear)
-    torch.nn.init.zeros_(last.weight)
-    torch.nn.init.constant_(last.bias, 0.7)
-    found = racecar.worth_of_starts(agent, shown)
-    steps = [len(drive.rewards) - 1 for drive in shown]
-    true = [0.5**n * drive.rewards[-1] for n, drive in zip(steps, shown, strict=True)]
-    assert found["q_start"] == pytest.approx(0.7)
-    assert found["q_start_true"] == pytest.approx(np.mean(true))
+    agent = td3_bc.Agent(policy, td3_bc.Config(hidden=(8,)))
+    found = racecar.worth_before_finish(agent, shown)
+    (drive,) = one = [next(drive for drive in shown if racecar.arrived(drive))]
+    # The last step, whose reward is the finish's, is 0 steps before it.
+    step = len(drive.actions) - 1 - racecar.BEFORE_FINISH[0]
+    obs = policy.encode_array(drive.observations[step : step + 1])
+    action = policy.encode_action(torch.as_tensor(drive.actions[step : step + 1]))
+    with torch.no_grad():
+        expected = float(agent.critic.q1(torch.cat([obs, action], dim=-1)))
+    name = f"q_{racecar.BEFORE_FINISH[0]}_before"
+    assert racecar.worth_before_finish(agent, one)[name] == pytest.approx(expected)
+    assert set(found) == {f"q_{steps}_before" for steps in racecar.BEFORE_FINISH}
+    crashed = [drive for drive in shown if not racecar.arrived(drive)]
+    assert racecar.worth_before_finish(agent, crashed) == {}
 
 
 def test_fewer_demonstrations_are_the_first_ones() -> None:
