@@ -162,7 +162,7 @@ CARTPOLE_GAIL = Experiment(
         "per-state": Variant(
             "penalty 1, ended in place", {"agent.terminal": "absorbing_per_state"}
         ),
-        "discounted": Variant("steps weighed by γ^t", DISCOUNTED, planned=True),
+        "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
         "unscaled": Variant(
             "rewards as they are", {"agent.generator.reward_scale": 1.0}, seeds=10
         ),
@@ -200,9 +200,7 @@ ACROBOT_GAIL = Experiment(
         "log-d-zero": Variant(
             "hurry, end worth 0", ZERO | {"agent.reward": gail.log_d_reward}
         ),
-        "discounted": Variant(
-            "either, absorbing, weighed by γ^t", DISCOUNTED, planned=True
-        ),
+        "discounted": Variant("either, absorbing, weighed by γ^t", DISCOUNTED),
         **fresh_seeds(),
     },
     bars=(

@@ -234,7 +234,7 @@ CRITIC = {
     "dart": Variant("DART, α = 0.2", DART),
     "intended": Variant("noise not recorded, α = 0.2", INTENDED, seeds=5, planned=True),
     "arrived-only": Variant(
-        "noise recorded, no crashes, α = 0.2", {"arrived_only": True}, planned=True
+        "noise recorded, no crashes, α = 0.2", {"arrived_only": True}
     ),
     "noisy-published-alpha": Variant("noise recorded, α = 2.5", PUBLISHED_ALPHA),
 }
@@ -274,7 +274,7 @@ IMITATION = {
     ),
     "bc-clean": Variant("BC: a hundred clean drives", CLEAN | BC),
     "bc-dart": Variant("BC: DART", DART | BC, replayed=True),
-    "bc-intended": Variant("BC: noise not recorded", INTENDED | BC, planned=True),
+    "bc-intended": Variant("BC: noise not recorded", INTENDED | BC),
     "bc-keyboard": Variant("BC: arrow keys", KEYBOARD | BC),
     "bc-one-start": Variant(
         "BC: one start", BC | {"dataset": catalogue.RACECAR_ONE_START}
