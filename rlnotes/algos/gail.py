@@ -276,11 +276,13 @@ def update_discriminator(
     agent: Agent, expert: DiscriminatorSamples, policy: DiscriminatorSamples
 ) -> Diagnostics:
     """As many batches as it takes to draw as many rows as the policy has shown,
-    `disc_epochs` times, or `disc_updates` of them."""
+    `disc_epochs` times, and at least one, however short its rollout; or `disc_updates`
+    of them."""
     config, rows = agent.config, len(policy.features)
     updates = config.disc_updates
     if updates is None:
-        updates = config.disc_epochs * rows // config.disc_batch_size
+        wanted = config.disc_epochs * rows
+        updates = max(min(1, wanted), wanted // config.disc_batch_size)
     shown = torch.cat([expert.draw(rows), policy.draw(rows)])
     agent.discriminator.inputs.update(shown)
     diagnostics: Diagnostics = {}

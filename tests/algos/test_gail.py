@@ -234,12 +234,24 @@ def test_steps_can_be_weighed_as_in_the_occupancy_measure() -> None:
     assert as_usual.tolist() == [1] * 32 + [2] * 4
 
 
-def test_the_discriminator_can_be_given_a_number_of_updates() -> None:
-    learner = agent(disc_updates=3, disc_batch_size=4)
+@pytest.mark.parametrize(
+    ("settings", "updates"),
+    [
+        ({"disc_updates": 3, "disc_batch_size": 4}, 3),
+        ({"disc_epochs": 3, "disc_batch_size": 4}, 3),  # on four rows
+        ({"disc_epochs": 3, "disc_batch_size": 256}, 1),  # a short rollout teaches, too
+        ({"disc_epochs": 0}, 0),
+    ],
+)
+def test_how_many_updates_the_discriminator_takes(
+    settings: dict[str, Any], updates: int
+) -> None:
+    learner = agent(**settings)
     rows = gail.expert_samples(learner, TO_THE_LEFT)
-    gail.update_discriminator(learner, rows, rows)
+    four = gail.DiscriminatorSamples(rows.features[:4], rows.weight[:4])
+    gail.update_discriminator(learner, rows, four)
     (parameter, *_) = learner.discriminator.parameters()
-    assert learner.optimiser.state[parameter]["step"] == 3
+    assert learner.optimiser.state[parameter].get("step", 0) == updates
 
 
 def test_an_early_end_that_is_worth_nothing_is_warned_about_once_unless_meant() -> None:
