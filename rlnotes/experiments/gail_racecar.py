@@ -153,8 +153,9 @@ ONE_EPISODE: Override = {
     "agent.generator.episodic": True,
     "agent.generator.num_steps": LONGEST - 1,
 }
-# The notes' is one for each episode. This is one for twelve times as many steps as the
-# demonstrator's episodes have: if it does no harm, neither did theirs.
+# The notes' discriminator takes one step for each episode. The demonstrator's have some
+# 340 steps, of which a rollout is twelve.
+DISC_UPDATE_PER_EPISODE: Override = {"agent.disc_updates": 12}
 ONE_DISC_UPDATE: Override = {"agent.disc_updates": 1}
 # The notes also added the task's reward to the discriminator's and scaled states by
 # hand. This has our critic and our rollouts.
@@ -218,9 +219,10 @@ RACECAR_PPO = Experiment(
         "no-critic": Variant("no critic", NO_CRITIC),
         "raw-advantages": Variant("advantages as they come", RAW_ADVANTAGES),
         "one-episode": Variant("one episode per update", ONE_EPISODE, planned=True),
-        "one-disc-update": Variant(
-            "one step of the discriminator", ONE_DISC_UPDATE, planned=True
+        "disc-update-per-episode": Variant(
+            "discriminator: a step per 340", DISC_UPDATE_PER_EPISODE, planned=True
         ),
+        "one-disc-update": Variant("discriminator: a step per 4,096", ONE_DISC_UPDATE),
         "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "discounted": Variant("steps weighed by γ^t", DISCOUNTED, planned=True),
