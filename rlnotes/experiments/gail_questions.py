@@ -130,6 +130,11 @@ QUESTIONS = Experiment(
     variants={
         "alone": Variant("as above"),
         "log-d": Variant("log D", {"agent.reward": gail.log_d_reward}),
+        "log-d-sharp": Variant(
+            "log D, no penalty",
+            {"agent.reward": gail.log_d_reward, "agent.gradient_penalty": 0.0},
+            planned=True,
+        ),
         "hundredfold": Variant("a hundred times the reward", HUNDREDFOLD),
         "plus-task": Variant(
             "plus the task's reward", {"agent.task_reward_weight": 1.0}

@@ -168,8 +168,10 @@ TOGETHER: Override = {
     "obs_scale": hand_scaling.positions_by_15,
     "agent.task_reward_weight": 1.0,
 }
-# The notes' program as far as it can be told with this learner. (What is left: our
-# discriminator standardises what it sees, and the notes' went on for 5,000 episodes.)
+# The notes' program as far as it can be told with this learner. What is left: theirs
+# starts at one place, has the goal in the state and 2,500 steps to an episode, and goes
+# on for 5,000 of them; its discriminator sees what it sees as it is, the last 128 steps
+# of an episode only, and learns after the policy.
 PROGRAM: Override = {
     **TOGETHER,
     **REVERSE,
@@ -189,6 +191,7 @@ PROGRAM: Override = {
         batch_size=64,
         learning_rate=1e-4,
         max_grad_norm=UNBOUNDED,
+        log_std_bounds=(-20.0, 2.0),
         hidden=(128, 128),
         **fresh_sample.FAULT,
     ),
@@ -234,7 +237,7 @@ RACECAR_PPO = Experiment(
         # The same worlds, batches and rates as the fix, and nothing is paid.
         "unpaid": Variant("cloning with the fix's rates", UNPAID, seeds=5),
         "notes": Variant("five of them together", TOGETHER),
-        "notes-program": Variant("the notes' settings", PROGRAM, planned=True),
+        "notes-program": Variant("nearly the notes' program", PROGRAM, planned=True),
         **fresh_seeds(),
     },
     bars=(
@@ -283,6 +286,7 @@ REINFORCE_PROGRAM: Override = {
             num_steps=2_048,
             max_grad_norm=UNBOUNDED,
             clip_coef=UNBOUNDED,
+            log_std_bounds=(-20.0, 2.0),
             hidden=(128, 128),
         ),
         update_epochs=2,
@@ -320,7 +324,7 @@ RACECAR_REINFORCE = Experiment(
             {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
         ),
         "notes-program": Variant(
-            "the notes' settings", REINFORCE_PROGRAM, planned=True
+            "nearly the notes' program", REINFORCE_PROGRAM, planned=True
         ),
     },
     bars=(

@@ -205,11 +205,11 @@ DIVIDED_BY_15 = {"obs_scale": hand_scaling.positions_by_15}
 BC_FIRST = {"bc_epochs_first": 100}
 STEP_REWARD = {"step_reward": -0.01}
 ALL_REMEDIES = GOAL_IN_STATE | DIVIDED_BY_15 | BC_FIRST | STEP_REWARD
-AS_IN_THE_NOTES = {"dataset": catalogue.RACECAR_NOTES} | ALL_REMEDIES
+NOTES_DRIVES = {"dataset": catalogue.RACECAR_NOTES} | ALL_REMEDIES
 
 REPRODUCTION = {
     "notes": Variant(
-        "as in the notes, all four together", AS_IN_THE_NOTES | PUBLISHED_ALPHA
+        "the notes' drives, all four together", NOTES_DRIVES | PUBLISHED_ALPHA
     ),
     "clean": Variant("scripted driver", CLEAN | PUBLISHED_ALPHA, replayed=True),
     "keyboard": Variant("arrow keys", KEYBOARD | PUBLISHED_ALPHA, replayed=True),
@@ -267,10 +267,10 @@ PATIENCE = {
 # one more.
 TWO = {"demonstrations": 2}
 IMITATION = {
-    "bc-notes": Variant("BC: as in the notes", AS_IN_THE_NOTES | BC),
+    "bc-notes": Variant("BC: the notes' drives and remedies", NOTES_DRIVES | BC),
     "bc-notes-standardised": Variant(
-        "BC: as in the notes, but standardised",
-        AS_IN_THE_NOTES | BC | {"obs_scale": standardised},
+        "BC: the same, but standardised",
+        NOTES_DRIVES | BC | {"obs_scale": standardised},
     ),
     "bc-clean": Variant("BC: a hundred clean drives", CLEAN | BC),
     "bc-dart": Variant("BC: DART", DART | BC, replayed=True),
@@ -288,6 +288,10 @@ IMITATION = {
     ),
     "bc-divided-by-15": Variant("BC: positions / 15", CLEAN | BC | DIVIDED_BY_15),
     "bc-5-drives": Variant("BC: five drives", CLEAN | BC | {"demonstrations": 5}),
+    # As many as DAgger's two and what its learner drove.
+    "bc-42-drives": Variant(
+        "BC: forty-two drives", CLEAN | BC | {"demonstrations": 42}, planned=True
+    ),
     "bc-2-drives": Variant("BC: two drives", CLEAN | BC | TWO),
     "bc-2-drives-dart": Variant("BC: two drives with DART", DART | BC | TWO),
     "bc-2-drives-dagger": Variant(
