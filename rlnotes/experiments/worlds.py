@@ -179,7 +179,7 @@ PLATE = Experiment(
             "final_success_percent",
         ),
         Bar(
-            "with the notes' renewal it never does",
+            "renewed only at an episode's end, it never does",
             "target-at-episode-end",
             "best",
             "<=",
