@@ -14,6 +14,7 @@ from rlnotes.experiments import (
     parallel,
     parallel_sb3,
     pendulum,
+    ppo_speed,
     racecar,
     throughput,
     umaze,
@@ -56,6 +57,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         gail_racecar.REWARD_MAP,
         gail_race.RACE,
         parallel.PARALLEL_ORCHARD,
+        ppo_speed.PPO_SPEED,
     )
 }
 

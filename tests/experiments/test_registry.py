@@ -19,6 +19,7 @@ BESIDE = {  # what rows of the ledger rest on
     "gail/reward-map",
     "gail/race",
     "parallel/orchard",
+    "parallel/ppo-speed",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)
