@@ -19,6 +19,7 @@ from rlnotes.experiments import (
     throughput,
     umaze,
     unlimited,
+    update_speed,
     worlds,
 )
 from rlnotes.experiments.base import Experiment
@@ -58,6 +59,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         gail_race.RACE,
         parallel.PARALLEL_ORCHARD,
         ppo_speed.PPO_SPEED,
+        update_speed.UPDATE_SPEED,
     )
 }
 

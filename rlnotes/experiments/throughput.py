@@ -22,7 +22,6 @@ from rlnotes.experiments import backends
 from rlnotes.experiments.backends import BACKENDS, PLAIN, Task, new_task
 from rlnotes.experiments.base import (
     Bar,
-    Budget,
     Experiment,
     Metrics,
     Settings,
@@ -30,7 +29,7 @@ from rlnotes.experiments.base import (
     Variant,
     World,
 )
-from rlnotes.experiments.turns import median_ratio, take_turns
+from rlnotes.experiments.turns import Turns, median_ratio, take_turns
 from rlnotes.seeding import reset_seeds
 
 ON_RAY = {"rllib": 1, "rllib_2_runners": 2}  # how many runners share the environments
@@ -39,12 +38,9 @@ ENVPOOL = ("envpool", "envpool_2_threads", "envpool_same_step")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes(Budget):
-    """`steps` are those of one turn, of all environments together; there are as many
-    turns as `evaluations`, and one before them to warm up. No episodes are counted."""
+class Sizes(Turns):
+    """`steps` are those of all environments together."""
 
-    curve_episodes: int = 0
-    final_episodes: int = 0
     num_envs: tuple[int, ...] = (1, 4, 16, 64)
     ray_steps: int = 0  # none: Ray is left out
 

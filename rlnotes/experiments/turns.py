@@ -3,11 +3,23 @@ hits all alike. Only ratios within a turn mean anything elsewhere."""
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
+from rlnotes.experiments.base import Budget
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turns(Budget):
+    """`steps` are those of one turn; there are as many turns as `evaluations`, and one
+    before them to warm up. No episodes are counted."""
+
+    curve_episodes: int = 0
+    final_episodes: int = 0
 
 
 def take_turns(

@@ -20,6 +20,7 @@ BESIDE = {  # what rows of the ledger rest on
     "gail/race",
     "parallel/orchard",
     "parallel/ppo-speed",
+    "parallel/update-speed",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)
