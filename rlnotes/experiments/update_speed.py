@@ -152,11 +152,11 @@ class FusedTwinQ(nn.Module):
     @torch.no_grad()
     def __init__(self, critic: TwinQ) -> None:
         super().__init__()
-        pairs = [
-            pair
-            for pair in zip(critic.q1, critic.q2, strict=True)
-            if isinstance(pair[0], nn.Linear)
+        layers = [
+            [layer for layer in net if isinstance(layer, nn.Linear)]
+            for net in (critic.q1, critic.q2)
         ]
+        pairs = list(zip(*layers, strict=True))
         self.weights = nn.ParameterList(
             torch.stack([layer.weight.T for layer in pair]) for pair in pairs
         )
