@@ -137,18 +137,17 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     add.add_argument(
         "what",
         nargs="?",
-        choices=("parallel",),
-        help="`parallel`: every way to step many worlds (default: updates and a world)",
+        choices=("parallel", "ppo"),
+        help="`parallel`: every way to step many worlds; `ppo`: PPO on them, ours and"
+        " SB3's (default: updates and a world)",
     )
-    _budget(add, "ci", "of `parallel`: ")
+    _budget(add, "ci")
     flag(add, "--json", "print the numbers as one JSON object")
     return top
 
 
-def _budget(
-    add: argparse.ArgumentParser, default: str = "full", whose: str = ""
-) -> None:
-    about = f"{whose}smoke, ci or full (default: {default})"
+def _budget(add: argparse.ArgumentParser, default: str = "full") -> None:
+    about = f"smoke, ci or full (default: {default})"
     add.add_argument("--budget", default=default, help=about)
 
 
@@ -352,7 +351,9 @@ def bench(options: argparse.Namespace) -> int:
 
     if options.what == "parallel":
         return _bench_parallel(options)
-    report = bench.measure()
+    if options.what == "ppo":
+        return _bench_ppo(options)
+    report = bench.measure(options.budget)
     print(_json(report) if options.json else bench.table(report))
     return 0
 
@@ -366,6 +367,18 @@ def _bench_parallel(options: argparse.Namespace) -> int:
         print(_json({name: throughput.as_json(one) for name, one in found.items()}))
     else:
         print(throughput.table({name: [one] for name, one in found.items()}))
+    return 0
+
+
+def _bench_ppo(options: argparse.Namespace) -> int:
+    from rlnotes.report import ppo_speed
+    from rlnotes.runs import bench
+
+    found = bench.ppo(options.budget)
+    if options.json:
+        print(_json({metric: value for _, metric, value in found.rows}))
+    else:
+        print(ppo_speed.table([found]), ppo_speed.profile([found]), sep="\n\n")
     return 0
 
 

@@ -343,11 +343,10 @@ def test_a_damaged_dataset_is_named_and_left_alone(
 
 
 def test_bench_prints_ratios(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "TRANSITIONS", 1_000)
     monkeypatch.setattr(bench, "ROUNDS", 1)
-    found = shown_json(capsys, "bench", "--json")
+    found = shown_json(capsys, "bench", "--budget", "smoke", "--json")
     assert all(value > 0 for value in found.values())
-    assert found["times_deque_sampling"] > 1
+    assert {"racecar_steps_per_second", "times_deque_sampling"} <= set(found)
 
 
 @pytest.fixture
@@ -369,6 +368,24 @@ def test_bench_parallel_prints_the_table(capsys: Captured) -> None:
     assert row.startswith("CartPole | plain loop | 1.0 | 1.0 | ")
 
 
+@pytest.fixture
+def small_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = replace(bench.PPO_SPEED.settings.agent, num_steps=10, batch_size=20)
+    few = replace(bench.PPO_SPEED.settings, agent=agent, num_envs=4, length=0.005)
+    only = replace(bench.PPO_SPEED, settings=few)
+    monkeypatch.setattr(bench, "PPO_SPEED", only)
+
+
+@pytest.mark.usefixtures("small_race")
+def test_bench_ppo_prints_the_race(capsys: Captured) -> None:
+    found = shown_json(capsys, "bench", "ppo", "--budget", "smoke", "--json")
+    assert found["ours_times_sb3"] > 0
+    assert main(["bench", "ppo", "--budget", "smoke"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("PPO | steps per second | times SB3's best\nSB3, Subproc")
+    assert "\n\npart | share of our time\ncollecting | " in shown
+
+
 # --- bad input: exit code 2 and one line
 
 
@@ -379,7 +396,9 @@ def test_bench_parallel_prints_the_table(capsys: Captured) -> None:
         (["run", "pong/ppo"], "not built yet"),
         (["run", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["run", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),
+        (["bench", "--budget", "nope"], "smoke, ci, full"),
         (["bench", "parallel", "--budget", "nope"], "smoke, ci, full"),
+        (["bench", "ppo", "--budget", "nope"], "smoke, ci, full"),
         (["sweep", "nope"], "td3bc/pendulum"),
         (["sweep", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["sweep", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),

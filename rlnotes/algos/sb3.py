@@ -19,11 +19,12 @@ import torch
 from torch import nn
 
 from rlnotes.algos.policy import Policy
+from rlnotes.algos.ppo import Config
 
 if TYPE_CHECKING:
-    from stable_baselines3 import DQN, SAC
+    from stable_baselines3 import DQN, PPO, SAC
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import DummyVecEnv
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 LOG_STD_BOUNDS = (-20.0, 2.0)  # SB3's
 
@@ -42,6 +43,37 @@ def dqn(envs: "DummyVecEnv", seed: int, **options: Any) -> "DQN":
     from stable_baselines3 import DQN
 
     model = DQN("MlpPolicy", envs, seed=seed, device="cpu", **options)
+    torch.set_num_threads(1)
+    return model
+
+
+def ppo(envs: "VecEnv", seed: int, config: Config) -> "PPO":
+    """SB3's PPO with the settings of ours, as far as it has them: its deviation does
+    not depend on the state, and it sees and is rewarded as the world says."""
+    from stable_baselines3 import PPO
+
+    layers = list(config.hidden)
+    model = PPO(
+        "MlpPolicy",
+        envs,
+        learning_rate=config.learning_rate,
+        n_steps=config.num_steps,
+        batch_size=config.batch_size,
+        n_epochs=config.update_epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip_coef,
+        normalize_advantage=config.norm_adv,
+        ent_coef=config.ent_coef,
+        vf_coef=config.vf_coef,
+        max_grad_norm=config.max_grad_norm,
+        policy_kwargs={
+            "net_arch": {"pi": layers, "vf": layers},
+            "activation_fn": nn.ReLU,
+        },
+        seed=seed,
+        device="cpu",
+    )
     torch.set_num_threads(1)
     return model
 

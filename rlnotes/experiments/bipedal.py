@@ -79,8 +79,12 @@ class WalkerSettings(Settings):
     reset_every_rollout: bool = False
 
 
-def training_envs(world: World, settings: WalkerSettings) -> VectorEnv:
-    envs: VectorEnv = make_vec_env(world.env_id, settings.num_envs, "envpool")
+def training_envs(
+    world: World, settings: WalkerSettings, num_threads: int = 1
+) -> VectorEnv:
+    envs: VectorEnv = make_vec_env(
+        world.env_id, settings.num_envs, "envpool", num_threads=num_threads
+    )
     if settings.fall_penalty != FALL:
         envs = TransformReward(envs, partial(soften, penalty=settings.fall_penalty))
     if settings.truncation_terminates:
@@ -95,15 +99,19 @@ def soften(reward: np.ndarray, penalty: float) -> np.ndarray:
     return np.where(reward == FALL, penalty, reward)
 
 
-def start(world: World, settings: WalkerSettings, seed: int) -> Trial:
-    envs = training_envs(world, settings)
+def new_agent(envs: VectorEnv, settings: WalkerSettings) -> ppo.Agent:
     seen, actions = envs.single_observation_space, envs.single_action_space
     assert seen.shape is not None
     scale = settings.obs_scale(np.empty((0, *seen.shape)))
     policy = ppo.new_policy(seen, actions, settings.agent, *scale)
-    agent = ppo.Agent(policy, settings.agent)
+    return ppo.Agent(policy, settings.agent)
+
+
+def start(world: World, settings: WalkerSettings, seed: int) -> Trial:
+    envs = training_envs(world, settings)
+    agent = new_agent(envs, settings)
     stream = ppo.train(agent, envs, settings.steps, seed)
-    return new_trial(policy, agent, stream, world, settings)
+    return new_trial(agent.policy, agent, stream, world, settings)
 
 
 # 8,000 and 16,000 steps to a rollout, so that 2 and 30 million are whole rollouts.

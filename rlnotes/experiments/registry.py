@@ -15,10 +15,12 @@ from rlnotes.experiments import (
     parallel,
     parallel_sb3,
     pendulum,
+    ppo_speed,
     racecar,
     throughput,
     umaze,
     unlimited,
+    update_speed,
     worlds,
 )
 from rlnotes.experiments.base import Experiment
@@ -58,6 +60,8 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         gail_racecar.REWARD_MAP,
         gail_race.RACE,
         parallel.PARALLEL_ORCHARD,
+        ppo_speed.PPO_SPEED,
+        update_speed.UPDATE_SPEED,
     )
 }
 

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlnotes.experiments import backends
-from rlnotes.experiments.backends import BACKENDS, PLAIN, Task, Work, new_task
+from rlnotes.experiments.backends import BACKENDS, PLAIN, Task, new_task
 from rlnotes.experiments.base import (
     Bar,
-    Budget,
     Experiment,
     Metrics,
     Settings,
@@ -30,6 +29,7 @@ from rlnotes.experiments.base import (
     Variant,
     World,
 )
+from rlnotes.experiments.turns import Turns, median_ratio, take_turns
 from rlnotes.seeding import reset_seeds
 
 ON_RAY = {"rllib": 1, "rllib_2_runners": 2}  # how many runners share the environments
@@ -38,12 +38,9 @@ ENVPOOL = ("envpool", "envpool_2_threads", "envpool_same_step")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes(Budget):
-    """`steps` are those of one turn, of all environments together; there are as many
-    turns as `evaluations`, and one before them to warm up. No episodes are counted."""
+class Sizes(Turns):
+    """`steps` are those of all environments together."""
 
-    curve_episodes: int = 0
-    final_episodes: int = 0
     num_envs: tuple[int, ...] = (1, 4, 16, 64)
     ray_steps: int = 0  # none: Ray is left out
 
@@ -86,31 +83,21 @@ def measure(settings: ThroughputSettings, seed: int) -> Iterator[tuple[int, Metr
 
 
 def compared(task: Task, names: Sequence[str], turns: int) -> Metrics:
-    works = take_turns(task, names, turns)
+    with ExitStack() as stack:
+        players = {
+            name: stack.enter_context(closing(backends.find(name).make(task))).play
+            for name in names
+        }
+        works = take_turns(players, turns)
     speeds = {
-        name: np.array([work.steps / work.seconds for work in done[1:]])
+        name: np.array([work.steps / work.seconds for work in done])
         for name, done in works.items()
     }
     found: Metrics = {}
     for name, speed in speeds.items():
         found[f"{name}_steps_per_second"] = float(np.median(speed))
-        found[f"{name}_times_plain"] = float(np.median(speed / speeds[PLAIN]))
+        found[f"{name}_times_plain"] = median_ratio(speed, speeds[PLAIN])
     return found
-
-
-def take_turns(task: Task, names: Sequence[str], turns: int) -> dict[str, list[Work]]:
-    """What each player did in each turn, the first of which warms up. Turns alternate,
-    so that what else the machine does hits all alike."""
-    with ExitStack() as stack:
-        players = {
-            name: stack.enter_context(closing(backends.find(name).make(task)))
-            for name in names
-        }
-        done: dict[str, list[Work]] = {name: [] for name in players}
-        for _ in range(turns + 1):
-            for name, player in players.items():
-                done[name].append(player.play())
-    return done
 
 
 def without(*names: str) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ BESIDE = {  # what rows of the ledger rest on
     "gail/reward-map",
     "gail/race",
     "parallel/orchard",
+    "parallel/ppo-speed",
+    "parallel/update-speed",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)

@@ -29,7 +29,7 @@ from rlnotes.experiments.backends import (
     new_task,
 )
 from rlnotes.experiments.base import Metrics
-from rlnotes.experiments.throughput import ON_RAY, THROUGHPUT, compared, take_turns
+from rlnotes.experiments.throughput import ON_RAY, THROUGHPUT, compared
 
 SAME_GENERATORS = ["sync", "async", "sb3_dummy", "sb3_subproc"]
 NEXT_STEP = ["native", "envpool", "envpool_2_threads"]
@@ -236,7 +236,7 @@ def test_an_unknown_backend_is_refused_before_anything_is_measured() -> None:
 def test_what_was_made_is_closed_if_the_next_cannot_be() -> None:
     task = new_task("rlnotes/RaceCar-v0", 2, 20, 0)
     with pytest.raises(UserError, match="has no native vector"):
-        take_turns(task, [PLAIN, "async", "sb3_subproc", "native"], 1)
+        compared(task, [PLAIN, "async", "sb3_subproc", "native"], 1)
 
 
 def test_a_world_without_a_simulator_of_its_own_says_which_have_one() -> None:

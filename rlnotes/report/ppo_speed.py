@@ -1,0 +1,45 @@
+"""How fast PPO learns, from records of `parallel/ppo-speed`. A record is one race; of
+several the median is shown."""
+
+from collections.abc import Sequence
+
+from rlnotes.experiments.ppo_speed import CONTESTANTS
+from rlnotes.report import tables
+from rlnotes.report.addresses import Measure
+from rlnotes.report.tables import Table
+from rlnotes.runs.store import Record
+
+PARTS = {
+    "collecting": "collecting",
+    "envpool": "– EnvPool alone",
+    "network": "– the network, step by step",
+    "network_in_one_batch": "– – the same in one batch",
+    "loop": "– the loop around them",
+    "learning": "learning",
+}
+
+
+def _median(races: Sequence[Record], metric: str) -> float:
+    return Measure(metric, over="median").of(races)
+
+
+def table(races: Sequence[Record]) -> Table:
+    """Every contestant: its speed, and as a multiple of the faster of SB3's own."""
+    rows = [
+        (
+            contestant.label,
+            tables.text(_median(races, f"{name}_steps_per_second"), ",.0f"),
+            tables.text(_median(races, f"{name}_times_sb3"), ".2f"),
+        )
+        for name, contestant in CONTESTANTS.items()
+    ]
+    return Table(("PPO", "steps per second", "times SB3's best"), rows)
+
+
+def profile(races: Sequence[Record]) -> Table:
+    """Where our time goes."""
+    rows = [
+        (label, tables.text(_median(races, f"{name}_share"), ".0%"))
+        for name, label in PARTS.items()
+    ]
+    return Table(("part", "share of our time"), rows)
