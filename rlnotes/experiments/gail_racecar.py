@@ -228,7 +228,7 @@ RACECAR_PPO = Experiment(
         "one-disc-update": Variant("discriminator: a step per 4,096", ONE_DISC_UPDATE),
         "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
-        "discounted": Variant("steps weighed by γ^t", DISCOUNTED, planned=True),
+        "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
         "no-bc": Variant("GAIL alone", NO_BC),
         "no-bc-longer": Variant(
             "GAIL alone, four times as long", {**NO_BC, **LONGER}, planned=True

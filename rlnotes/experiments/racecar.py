@@ -244,21 +244,14 @@ PATIENCE = {
     "noisy-published-alpha-longer": Variant(
         "noise recorded, α = 2.5, 4 × as long",
         PUBLISHED_ALPHA | LONGER,
-        planned=True,
     ),
     "noisy-published-alpha-quick-targets": Variant(
         "noise recorded, α = 2.5, targets 4 × as quick",
         PUBLISHED_ALPHA | {"agent.tau": 0.02},
-        planned=True,
     ),
     "clean-longer": Variant(
         "scripted driver, α = 2.5, 4 × as long",
         CLEAN | PUBLISHED_ALPHA | LONGER,
-        planned=True,
-    ),
-    "intended-published-alpha-longer": Variant(
-        "noise not recorded, α = 2.5, 4 × as long",
-        INTENDED | PUBLISHED_ALPHA | LONGER,
         planned=True,
     ),
 }
