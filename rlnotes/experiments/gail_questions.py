@@ -133,7 +133,6 @@ QUESTIONS = Experiment(
         "log-d-sharp": Variant(
             "log D, no penalty",
             {"agent.reward": gail.log_d_reward, "agent.gradient_penalty": 0.0},
-            planned=True,
         ),
         "hundredfold": Variant("a hundred times the reward", HUNDREDFOLD),
         "plus-task": Variant(

@@ -223,7 +223,7 @@ RACECAR_PPO = Experiment(
         "raw-advantages": Variant("advantages as they come", RAW_ADVANTAGES),
         "one-episode": Variant("one episode per update", ONE_EPISODE, planned=True),
         "disc-update-per-episode": Variant(
-            "discriminator: a step per 340", DISC_UPDATE_PER_EPISODE, planned=True
+            "discriminator: a step per 340", DISC_UPDATE_PER_EPISODE
         ),
         "one-disc-update": Variant("discriminator: a step per 4,096", ONE_DISC_UPDATE),
         "gail-zero": Variant("survive, end worth 0", SURVIVAL, seeds=5),

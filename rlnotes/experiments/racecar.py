@@ -283,7 +283,7 @@ IMITATION = {
     "bc-5-drives": Variant("BC: five drives", CLEAN | BC | {"demonstrations": 5}),
     # As many as DAgger's two and what its learner drove.
     "bc-42-drives": Variant(
-        "BC: forty-two drives", CLEAN | BC | {"demonstrations": 42}, planned=True
+        "BC: forty-two drives", CLEAN | BC | {"demonstrations": 42}
     ),
     "bc-2-drives": Variant("BC: two drives", CLEAN | BC | TWO),
     "bc-2-drives-dart": Variant("BC: two drives with DART", DART | BC | TWO),
