@@ -232,7 +232,7 @@ INTENDED = {"prepare": as_intended}
 CRITIC = {
     "clean-small-alpha": Variant("scripted driver, α = 0.2", CLEAN),
     "dart": Variant("DART, α = 0.2", DART),
-    "intended": Variant("noise not recorded, α = 0.2", INTENDED, seeds=5, planned=True),
+    "intended": Variant("noise not recorded, α = 0.2", INTENDED, seeds=5),
     "arrived-only": Variant(
         "noise recorded, no crashes, α = 0.2", {"arrived_only": True}
     ),
@@ -252,7 +252,6 @@ PATIENCE = {
     "clean-longer": Variant(
         "scripted driver, α = 2.5, 4 × as long",
         CLEAN | PUBLISHED_ALPHA | LONGER,
-        planned=True,
     ),
 }
 # No critic at all: what the demonstrations have to do with it. From `bc-dart` to
