@@ -12,6 +12,7 @@ from rlnotes.experiments import (
     gail_racecar,
     ledger,
     parallel,
+    parallel_rllib,
     parallel_sb3,
     pendulum,
     racecar,
@@ -49,6 +50,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         parallel_sb3.SB3_DQN,
         parallel.PARALLEL_DQN,
         parallel.PARALLEL_ENVPOOL,
+        parallel_rllib.RLLIB_DQN,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,
