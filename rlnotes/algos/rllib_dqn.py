@@ -29,9 +29,13 @@ from torch import nn
 
 from rlnotes.algos.policy import Policy
 
+logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of its own defaults
+
 
 class DQN(dqn.DQN):
     """Without a folder for logs in the home of whoever runs it."""
+
+    _logdir: Any
 
     def _setup_logdir(self) -> None:
         self._logdir = tempfile.gettempdir()  # nothing is written there
@@ -73,8 +77,7 @@ def train(
 ) -> Iterator[tuple[int, dict[str, float]]]:
     """Ray must run. RLlib learns an iteration at a time, until there have been `steps`;
     after each, `policy` is its present policy."""
-    logging.getLogger("ray").setLevel(logging.ERROR)  # it warns of what is its default
-    algo = config.build_algo()
+    algo: Any = config.build_algo()
     try:
         # RLlib seeds everything but its replay.
         algo.local_replay_buffer.rng = np.random.default_rng(config.seed)
@@ -96,8 +99,8 @@ def copy_weights(module: Any, policy: Policy) -> None:
     last.load_state_dict(advantage.state_dict())
     if module.uses_dueling:
         (value,) = _linear(module.vf)
-        last.weight += value.weight - advantage.weight.mean(0)
-        last.bias += value.bias - advantage.bias.mean()
+        last.weight.add_(value.weight - advantage.weight.mean(0))
+        last.bias.add_(value.bias - advantage.bias.mean())
 
 
 def _linear(module: nn.Module) -> list[nn.Linear]:

@@ -5,12 +5,20 @@ The notes gave RLlib's DQN 25 iterations of 1,000 steps, and looked once, at one
 of 387. With its runners alone they got nowhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+
 from rlnotes import ray_local
+from rlnotes.algos import ppo
 from rlnotes.algos.policy import Policy
+from rlnotes.data.rollouts import Episode
 from rlnotes.experiments.base import (
     Bar,
     Budget,
@@ -138,5 +146,118 @@ RLLIB_DQN = Experiment(
     bars=(Bar("RLlib's DQN keeps the pole up", "dqn", "iqm", ">=", 450.0),),
     start=start_dqn,
     seeds=5,
+    planned=True,
+)
+
+
+# --- RLlib's runners, and nothing else of it
+
+
+class PlainLoop:
+    """The runners' worlds once more, each reset with the seed that its twin was reset
+    with, and stepped by hand with the actions that were played there."""
+
+    def __init__(self, make: Callable[[], gym.Env[Any, Any]], seeds: Sequence[int]):
+        self._envs = [make() for _ in seeds]
+        pairs = zip(self._envs, seeds, strict=True)
+        self._obs = [env.reset(seed=seed)[0] for env, seed in pairs]
+        self._same = self._compared = 0
+
+    def follow(self, pieces: Sequence[Episode]) -> dict[str, Tensor]:
+        """How many transitions there have been so far, and how many of them are not
+        those that happen here. A piece belongs to the world that stands where it
+        begins; all of it is wrong if there is none."""
+        begin = {piece.observations[0].tobytes(): piece for piece in pieces}
+        for index in range(len(self._envs)):
+            while piece := begin.pop(self._obs[index].tobytes(), None):
+                self._same += self._replay(index, piece)
+        self._compared += sum(len(piece.rewards) for piece in pieces)
+        return {
+            "compared": torch.tensor(self._compared),
+            "mismatches": torch.tensor(self._compared - self._same),
+        }
+
+    def _replay(self, index: int, piece: Episode) -> int:
+        """How many of its transitions happen here, too."""
+        env, same, ends = self._envs[index], 0, (False, False)
+        last = len(piece.actions) - 1
+        for time, action in enumerate(piece.actions):
+            if any(ends):
+                break  # there was nothing left to play
+            self._obs[index], reward, *ended, _ = env.step(action)
+            ends = (bool(ended[0]), bool(ended[1]))
+            said = (piece.terminated, piece.truncated) if time == last else (False,) * 2
+            led_there = np.array_equal(self._obs[index], piece.observations[time + 1])
+            same += led_there and reward == piece.rewards[time] and ends == said
+        if any(ends):
+            self._obs[index], _ = env.reset()
+        return same
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnersSettings(Settings):
+    agent: ppo.Config
+    num_runners: int = 2  # Ray actors; none: one runner in this process
+    num_envs: int = 1  # of each
+
+
+def start_runners(settings: RunnersSettings, seed: int) -> Trial:
+    ray_local.require()
+    from rlnotes.algos import rllib  # slow to import
+
+    policy = ppo.new_policy(*CARTPOLE.spaces(), settings.agent)
+    agent = ppo.Agent(policy, settings.agent)
+    (first,) = reset_seeds("train", seed, 1)
+
+    def stream() -> Iterator[tuple[int, ppo.Diagnostics]]:
+        actors, copies = settings.num_runners, settings.num_envs
+        with ray_local.session(actors) if actors else nullcontext():
+            runners = rllib.Runners(CARTPOLE.env_id, policy, actors, copies, first)
+            with closing(runners):
+                plain = PlainLoop(CARTPOLE.make, runners.env_seeds)
+                yield from rllib.train(agent, runners, settings.steps, plain.follow)
+
+    return new_trial(policy, None, stream(), CARTPOLE, settings)
+
+
+# As many environments, and as many steps between updates.
+LOCAL = {"num_runners": 0, "num_envs": 2, "agent.num_steps": 1_024}
+
+RLLIB_RUNNERS = Experiment(
+    id="parallel/rllib-runners",
+    world=lambda settings: CARTPOLE,
+    settings=RunnersSettings(
+        agent=ppo.Config(num_steps=512, learning_rate=1e-3, anneal_lr=True)
+    ),
+    budgets={
+        "smoke": Budget(1_200, evaluations=2, curve_episodes=1, final_episodes=2),
+        "ci": Budget(20_000, evaluations=4, curve_episodes=5, final_episodes=20),
+        "full": Budget(100_000, evaluations=20, curve_episodes=20, final_episodes=100),
+    },
+    variants={
+        "runners": Variant("2 runners on Ray"),
+        "local": Variant("a runner in this process", LOCAL),
+        **fresh_seeds(5),
+    },
+    bars=(
+        Bar(
+            "PPO on RLlib's runners keeps the pole up",
+            "runners",
+            "iqm",
+            ">=",
+            475.0,
+        ),
+        Bar(
+            "all that the runners bring back happens in a plain loop",
+            "runners",
+            "best",
+            "<=",
+            0.0,
+            "mismatches",
+        ),
+    ),
+    start=start_runners,
+    seeds=5,
+    cores=2,
     planned=True,
 )

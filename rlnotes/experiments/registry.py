@@ -51,6 +51,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         parallel.PARALLEL_DQN,
         parallel.PARALLEL_ENVPOOL,
         parallel_rllib.RLLIB_DQN,
+        parallel_rllib.RLLIB_RUNNERS,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,
