@@ -164,8 +164,8 @@ class PlainLoop:
         self._same = self._compared = 0
 
     def follow(self, pieces: Sequence[Episode]) -> dict[str, Tensor]:
-        """How many transitions there have been so far, and how many of them are not
-        those that happen here. A piece belongs to the world that stands where it
+        """How many transitions there have been so far, how many of them do not happen
+        here, and what share does. A piece belongs to the world that stands where it
         begins; all of it is wrong if there is none."""
         begin = {piece.observations[0].tobytes(): piece for piece in pieces}
         for index in range(len(self._envs)):
@@ -175,6 +175,7 @@ class PlainLoop:
         return {
             "compared": torch.tensor(self._compared),
             "mismatches": torch.tensor(self._compared - self._same),
+            "verified_percent": torch.tensor(100 * self._same / self._compared),
         }
 
     def _replay(self, index: int, piece: Episode) -> int:
@@ -250,10 +251,10 @@ RLLIB_RUNNERS = Experiment(
         Bar(
             "all that the runners bring back happens in a plain loop",
             "runners",
-            "best",
-            "<=",
-            0.0,
-            "mismatches",
+            "worst",
+            ">=",
+            100.0,
+            "verified_percent",
         ),
     ),
     start=start_runners,

@@ -44,7 +44,9 @@ TOTAL = sum(len(piece.rewards) for piece in PIECES)
 
 def compared(pieces: list[Episode]) -> tuple[float, float]:
     found = PlainLoop(CARTPOLE.make, SEEDS).follow(pieces)
-    return float(found["compared"]), float(found["mismatches"])
+    total, wrong = float(found["compared"]), float(found["mismatches"])
+    assert float(found["verified_percent"]) == pytest.approx(100 * (1 - wrong / total))
+    return total, wrong
 
 
 def test_what_happened_is_found_in_any_order_and_any_number_of_samples() -> None:
@@ -156,4 +158,5 @@ def test_it_runs_at_the_smallest_budget(id: str, variant: str) -> None:
     if id == "parallel/rllib-runners":
         assert live.record.last("compared") >= 1_200
         assert live.record.last("mismatches") == 0
+        assert live.record.last("verified_percent") == 100
         assert live.record.last("first_ratio_deviation") < 1e-5
