@@ -28,7 +28,7 @@ from rlnotes.algos.policy import Policy, from_arguments, require_head
 from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.data.transitions import Transitions
 
-logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of its own defaults
+logging.getLogger("ray").setLevel(logging.ERROR)  # it warns of its own defaults
 
 
 class PolicyModule(TorchRLModule):

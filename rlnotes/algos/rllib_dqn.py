@@ -29,7 +29,7 @@ from torch import nn
 
 from rlnotes.algos.policy import Policy
 
-logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of its own defaults
+logging.getLogger("ray").setLevel(logging.ERROR)  # it warns of its own defaults
 
 
 class DQN(dqn.DQN):
