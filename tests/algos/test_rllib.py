@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -177,7 +177,7 @@ def test_ppo_learns_from_them_and_sends_them_what_it_has_learnt() -> None:
     runners = Runners("CartPole-v1", policy, num_envs=4, seed=SEED)
     lengths: list[float] = []
 
-    def watch(episodes: list[Episode]) -> dict[str, torch.Tensor]:
+    def watch(episodes: Sequence[Episode]) -> dict[str, torch.Tensor]:
         steps = sum(len(episode.rewards) for episode in episodes)
         lengths.append(steps / max(1, sum(map(ended, episodes))))
         return {"watched": torch.tensor(len(lengths))}

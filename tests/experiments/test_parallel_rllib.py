@@ -26,9 +26,10 @@ def played(seed: int, cuts: list[int]) -> list[Episode]:
     obs, _ = env.reset(seed=seed)
     pieces = []
     for cut in cuts:
-        observations, actions, ends = [obs], [], [False, False]
+        actions: list[int] = []
+        observations, ends = [obs], [False, False]
         while len(actions) < cut and not any(ends):
-            actions.append(rng.integers(2))
+            actions.append(int(rng.integers(2)))
             obs, _, *ends, _ = env.step(actions[-1])
             observations.append(obs)
         columns = np.stack(observations), np.array(actions), np.ones(len(actions))
