@@ -124,6 +124,7 @@ RLLIB_DQN = Experiment(
             lr=1e-3,
             train_batch_size_per_learner=64,
             dueling=False,
+            target_network_update_freq=100,
             training_intensity=16.0,  # an update for four steps
         ),
         anneal_lr=True,
