@@ -177,6 +177,7 @@ def test_faults_are_found_and_the_rest_is_not(
 
 RAY = {
     "rlnotes.algos.rllib",
+    "rlnotes.algos.rllib_dqn",
     "rlnotes.experiments.scripted_runners",
     "rlnotes.runs.ray_driver",
 }

@@ -3,9 +3,13 @@
 A runner asks an `RLModule` what to do. Ours holds a `Policy` and answers with actions,
 in the environment's units; RLlib would draw them itself from the parameters of one of
 its distributions, and rescale them.
+
+What the runners bring back are episodes and pieces of such, and our PPO learns from
+them (`train`).
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +23,12 @@ from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from torch import Tensor
 
-from rlnotes.algos.policy import Policy, from_arguments
+from rlnotes.algos import ppo
+from rlnotes.algos.policy import Policy, from_arguments, require_head
 from rlnotes.data.rollouts import NO_SEED, Episode
+from rlnotes.data.transitions import Transitions
+
+logging.getLogger("ray").setLevel(logging.ERROR)  # it warns of its own defaults
 
 
 class PolicyModule(TorchRLModule):
@@ -56,7 +64,12 @@ class Config(AlgorithmConfig):
 
 class Runners:
     """RLlib's env runners, all playing one policy in `num_envs` copies of a world each:
-    in this process, or `num_runners` Ray actors beside it."""
+    in this process, or `num_runners` Ray actors beside it.
+
+    `env_seeds` are what RLlib resets the copies with, once; then each goes on by its
+    own chance. It counts actors from 1, and from there the copies of each: with more
+    than one of both, some copies begin alike.
+    """
 
     def __init__(
         self,
@@ -79,6 +92,8 @@ class Runners:
             .rl_module(model_config={"arguments": policy.arguments})
             .debugging(seed=seed)
         )
+        indices = range(1, num_runners + 1) if num_runners else [0]
+        self.env_seeds = [seed + i + copy for i in indices for copy in range(num_envs)]
         self._group: EnvRunnerGroup | None = None
         self._local: SingleAgentEnvRunner | None = None
         if num_runners:
@@ -121,3 +136,50 @@ def as_episode(found: SingleAgentEpisode) -> Episode:
         bool(found.is_terminated),
         bool(found.is_truncated),
     )
+
+
+def as_rollout(policy: Policy, episodes: Sequence[Episode]) -> ppo.Rollout:
+    """Episodes and pieces that `policy` has played, one after the other as if of one
+    environment. A piece that goes on elsewhere is done, like one that ran out of time:
+    V of its last state stands in for the rest."""
+    require_head(policy, "PPO on RLlib's runners", "argmax")
+    batch = Transitions.from_episodes(episodes).all()
+    lengths = [len(episode.rewards) for episode in episodes]
+    done = torch.zeros(sum(lengths))
+    done[np.cumsum(lengths) - 1] = 1
+    action = batch.action.squeeze(1).long()
+    with torch.no_grad():
+        dist = ppo.distribution(policy, policy.encode_obs(batch.obs))
+    columns = ppo.Rollout(
+        obs=batch.obs,
+        action=action,
+        log_prob=dist.log_prob(action),
+        reward=batch.reward,
+        next_obs=batch.next_obs,
+        terminated=batch.terminated,
+        done=done,
+        time=torch.cat([torch.arange(length) for length in lengths]),  # of the piece
+    )
+    return ppo.Rollout(*(column.unsqueeze(1) for column in columns))
+
+
+def train(
+    agent: ppo.Agent,
+    runners: Runners,
+    steps: int,
+    watch: Callable[[Sequence[Episode]], ppo.Diagnostics] = lambda episodes: {},
+) -> Iterator[tuple[int, ppo.Diagnostics]]:
+    """PPO until the runners have played `steps`, at least `num_steps` of each between
+    updates. `watch` sees all that they bring back."""
+    config = agent.config
+    while agent.step < steps:
+        ppo.renew_obs_scale(agent)
+        runners.set_policy(agent.policy)
+        episodes = runners.sample(config.num_steps)
+        rollout = as_rollout(agent.policy, episodes)
+        diagnostics = ppo.update(agent, rollout)
+        if config.norm_obs:
+            agent.obs_stats.update(rollout.obs.flatten(0, 1).double())
+        agent.step += len(rollout.reward)
+        ppo.anneal_learning_rate(agent, agent.step / steps)
+        yield agent.step, diagnostics | watch(episodes)

@@ -13,6 +13,7 @@ from rlnotes.experiments import (
     gail_racecar,
     ledger,
     parallel,
+    parallel_rllib,
     parallel_sb3,
     pendulum,
     ppo_speed,
@@ -53,6 +54,8 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         parallel.PARALLEL_DQN,
         parallel.PARALLEL_ENVPOOL,
         decorrelation.DECORRELATION,
+        parallel_rllib.RLLIB_DQN,
+        parallel_rllib.RLLIB_RUNNERS,
         # What rows of the ledger rest on.
         experts.PENDULUM,
         experts.CARTPOLE,

@@ -5,8 +5,6 @@ training; here the module reads them from a list, so that no network is timed.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import cycle
 from typing import Any
 
@@ -51,24 +49,6 @@ def config(task: Task, actions: np.ndarray) -> AlgorithmConfig:
         .rl_module(model_config={"actions": actions})
         .debugging(seed=task.seed)
     )
-
-
-@contextmanager
-def ray_session() -> Iterator[None]:
-    """Ray on this machine alone, for as long as it is needed."""
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        ray.init("local", include_dashboard=False, **quiet)
-    except Exception as problem:  # it has no narrower one
-        ray.shutdown()
-        raise UserError(
-            f"Ray did not start ({problem}): it gives itself half a minute, so try"
-            " again when this machine is less busy"
-        ) from problem
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 class ScriptedRunners:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlnotes import ray_local
 from rlnotes.experiments import backends
 from rlnotes.experiments.backends import BACKENDS, PLAIN, Task, new_task
 from rlnotes.experiments.base import (
@@ -72,9 +73,7 @@ def measure(settings: ThroughputSettings, seed: int) -> Iterator[tuple[int, Metr
     there = [name for name in settings.backends if name in ON_RAY]
     if not (there and budget.ray_steps):
         return
-    from rlnotes.experiments.scripted_runners import ray_session  # slow to import
-
-    with ray_session():
+    with ray_local.session():
         for num_envs in numbers:
             task = new_task(settings.env_id, num_envs, budget.ray_steps, first)
             fit = [name for name in there if ON_RAY[name] <= num_envs]

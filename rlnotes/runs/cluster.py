@@ -5,7 +5,6 @@ data; this process alone writes records. Ray lives in another process (`ray_driv
 which ends with this one and takes a cluster with it that it has started.
 """
 
-import importlib.util
 import math
 import os
 import signal
@@ -22,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
+from rlnotes import ray_local
 from rlnotes.errors import UserError
 from rlnotes.experiments import registry
 from rlnotes.experiments.settings import as_json
@@ -45,10 +45,7 @@ def sweep(
 ) -> tuple[list[Run], list[Run]]:
     """As `sweep.sweep`, on the cluster at `address`, which is left running, or on one
     of this machine alone, which is started and stopped."""
-    if importlib.util.find_spec("ray") is None:
-        raise UserError(
-            "Ray is not installed. Install it with: pip install -r requirements.txt"
-        )
+    ray_local.require()
     if address is not None:
         _refuse_silence(address)
     elif cores is None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from rlnotes.algos import ppo
 from rlnotes.algos.policy import Policy
-from rlnotes.data.rollouts import Episode
+from rlnotes.data.rollouts import NO_SEED, Episode
 from rlnotes.data.transitions import Transitions
+from rlnotes.errors import UserError
 
 pytestmark = pytest.mark.slow(seconds=10)  # to import RLlib
 
@@ -121,6 +123,72 @@ def test_a_new_policy_is_played_at_once() -> None:
         for piece in runners.sample(20, explore=False):
             assert np.array_equal(piece.actions, policy.act(piece.observations[:-1]))
     runners.close()
+
+
+# --- PPO on what they bring back
+
+
+def test_pieces_become_a_rollout_of_one_environment() -> None:
+    """Three steps that go on elsewhere, two that end the task, one out of time."""
+    from rlnotes.algos.rllib import as_rollout
+
+    policy = new_policy("CartPole-v1")
+    ends = {3: (False, False), 2: (True, False), 1: (False, True)}
+    rng = np.random.default_rng(0)
+    pieces = [
+        Episode(
+            NO_SEED,
+            rng.normal(size=(length + 1, 4)).astype(np.float32),
+            rng.integers(2, size=length),
+            rng.normal(size=length),
+            *end,
+        )
+        for length, end in ends.items()
+    ]
+    rollout = as_rollout(policy, pieces)
+    assert rollout.obs.shape == rollout.next_obs.shape == (6, 1, 4)
+    assert rollout.action.shape == (6, 1)
+    assert rollout.done.flatten().tolist() == [0, 0, 1, 0, 1, 1]
+    assert rollout.terminated.flatten().tolist() == [0, 0, 0, 0, 1, 0]
+    assert rollout.time.flatten().tolist() == [0, 1, 2, 0, 1, 0]
+    for piece, row in zip(pieces, (2, 4, 5), strict=True):  # not the next one's first
+        assert np.array_equal(rollout.next_obs[row, 0], piece.observations[-1])
+    chances = torch.softmax(policy.net(rollout.obs[:, 0]), -1)
+    expected = chances.gather(1, rollout.action).log()
+    assert torch.allclose(rollout.log_prob, expected, atol=1e-6)
+
+
+def test_continuous_actions_are_refused() -> None:
+    """They come back squashed, and PPO needs what was drawn."""
+    from rlnotes.algos.rllib import as_rollout
+
+    with pytest.raises(UserError, match="RLlib's runners cannot train.*gaussian"):
+        as_rollout(new_policy("Pendulum-v1"), [])
+
+
+def test_ppo_learns_from_them_and_sends_them_what_it_has_learnt() -> None:
+    from rlnotes.algos.rllib import Runners, train
+
+    env = gym.make("CartPole-v1")
+    torch.manual_seed(0)
+    config = ppo.Config(num_steps=1_024, learning_rate=1e-3)
+    policy = ppo.new_policy(env.observation_space, env.action_space, config)
+    agent = ppo.Agent(policy, config)
+    runners = Runners("CartPole-v1", policy, num_envs=4, seed=SEED)
+    lengths: list[float] = []
+
+    def watch(episodes: Sequence[Episode]) -> dict[str, torch.Tensor]:
+        steps = sum(len(episode.rewards) for episode in episodes)
+        lengths.append(steps / max(1, sum(map(ended, episodes))))
+        return {"watched": torch.tensor(len(lengths))}
+
+    stream = list(train(agent, runners, 10_000, watch))
+    runners.close()
+    assert agent.step == stream[-1][0] >= 10_000
+    assert [int(found["watched"]) for _, found in stream] == [*range(1, 11)]
+    # The runners play the policy that is about to be updated.
+    assert all(float(found["first_ratio_deviation"]) < 1e-5 for _, found in stream)
+    assert lengths[-1] > 2 * lengths[0]
 
 
 ON_RAY = """

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from rlnotes import ray_local
 from rlnotes.errors import UserError
 from rlnotes.experiments import backends, scripted_runners
 from rlnotes.experiments.backends import (
@@ -124,7 +125,7 @@ def test_actions_are_drawn_beforehand_and_by_the_seed() -> None:
 @pytest.mark.slow(seconds=60)
 def test_rllib_makes_as_many_steps_of_the_same_actions() -> None:
     task = new_task("CartPole-v1", 4, steps=200, seed=3)
-    with scripted_runners.ray_session():
+    with ray_local.session():
         for name, runners in ON_RAY.items():
             for steps, ended in played(name, task):
                 assert task.steps <= steps < task.steps + runners * task.num_envs
