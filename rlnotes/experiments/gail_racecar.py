@@ -221,7 +221,7 @@ RACECAR_PPO = Experiment(
         "throttle-from-minus-1": Variant("throttle as if from −1", THROTTLE),
         "no-critic": Variant("no critic", NO_CRITIC),
         "raw-advantages": Variant("advantages as they come", RAW_ADVANTAGES),
-        "one-episode": Variant("one episode per update", ONE_EPISODE, planned=True),
+        "one-episode": Variant("one episode per update", ONE_EPISODE),
         "disc-update-per-episode": Variant(
             "discriminator: a step per 340", DISC_UPDATE_PER_EPISODE
         ),
@@ -237,7 +237,7 @@ RACECAR_PPO = Experiment(
         # The same worlds, batches and rates as the fix, and nothing is paid.
         "unpaid": Variant("cloning with the fix's rates", UNPAID, seeds=5),
         "notes": Variant("five of them together", TOGETHER),
-        "notes-program": Variant("nearly the notes' program", PROGRAM, planned=True),
+        "notes-program": Variant("nearly the notes' program", PROGRAM),
         **fresh_seeds(),
     },
     bars=(
