@@ -312,7 +312,6 @@ RACECAR_REINFORCE = Experiment(
             "the same, unpaid",
             {**WITH_BASELINE, **UNPAID},
             first_seed=1,
-            planned=True,
         ),
         # The same from the other side: PPO with one thing less.
         "one-pass": Variant("PPO, one pass", ONE_PASS),
