@@ -101,7 +101,7 @@ UNLIMITED = Experiment(
     budgets={
         "smoke": Budget(600, evaluations=1, curve_episodes=0, final_episodes=2),
         "ci": Budget(LONG + 1, evaluations=1, curve_episodes=0, final_episodes=10),
-        "full": Budget(12_000, evaluations=1, curve_episodes=0, final_episodes=100),
+        "full": Budget(12_000, evaluations=1, curve_episodes=0, final_episodes=20),
     },
     variants={
         "minus-one": Variant("−1"),
