@@ -188,7 +188,6 @@ PARALLEL_ORCHARD = Experiment(
         ),
     ),
     start=start_in(ORCHARD),
-    planned=True,
 )
 
 

@@ -132,5 +132,4 @@ UNLIMITED = Experiment(
     ),
     start=start,
     scripted=play,
-    planned=True,
 )
