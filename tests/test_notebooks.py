@@ -28,6 +28,7 @@ WIDEST, LONGEST_CELL, ALL_LINES = 88, 25, 240
 SECONDS = {
     "gail": (60, 120),
     "ledger": (10, 15),
+    "parallel": (20, 60),
     "td3bc": (90, 240),
     "worlds": (45, 110),
 }
@@ -83,7 +84,7 @@ def prose(path: Path) -> str:
 
 
 def test_there_are_notebooks() -> None:
-    assert {path.stem for path in NOTEBOOKS} >= {"worlds", "td3bc", "gail", "ledger"}
+    assert {path.stem for path in NOTEBOOKS} >= {"worlds", "td3bc", "gail", "parallel", "ledger"}
 
 
 @each_notebook_run(budget=0)
