@@ -230,9 +230,7 @@ RACECAR_PPO = Experiment(
         "no-penalty": Variant("no gradient penalty", NO_PENALTY),
         "discounted": Variant("steps weighed by γ^t", DISCOUNTED),
         "no-bc": Variant("GAIL alone", NO_BC),
-        "no-bc-longer": Variant(
-            "GAIL alone, four times as long", {**NO_BC, **LONGER}, planned=True
-        ),
+        "no-bc-longer": Variant("GAIL alone, four times as long", {**NO_BC, **LONGER}),
         "bc-alone": Variant("cloning alone", BC_ALONE),
         # The same worlds, batches and rates as the fix, and nothing is paid.
         "unpaid": Variant("cloning with the fix's rates", UNPAID, seeds=5),
@@ -322,9 +320,7 @@ RACECAR_REINFORCE = Experiment(
             "REINFORCE, no cloning, the notes' pay",
             {**REINFORCE, **NO_BC, **NO_PENALTY, **SURVIVAL},
         ),
-        "notes-program": Variant(
-            "nearly the notes' program", REINFORCE_PROGRAM, planned=True
-        ),
+        "notes-program": Variant("nearly the notes' program", REINFORCE_PROGRAM),
     },
     bars=(
         Bar(
