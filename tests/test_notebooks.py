@@ -28,7 +28,6 @@ WIDEST, LONGEST_CELL, ALL_LINES = 88, 25, 240
 SECONDS = {
     "gail": (60, 120),
     "ledger": (10, 15),
-    "parallel": (20, 60),
     "td3bc": (90, 240),
     "worlds": (45, 110),
 }
