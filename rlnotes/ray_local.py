@@ -13,6 +13,8 @@ from rlnotes.errors import UserError
 
 QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 OBJECT_STORE = 2**28  # bytes; what is on its way here is small
+# A process has one for all of its sessions: Ray reads it once.
+TOKEN = secrets.token_hex(32)
 
 
 def require() -> None:
@@ -54,7 +56,7 @@ def start(cores: int, folder: str | None = None) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # It listens on the network and does what it is told: by those who know this. Ray's
     # own choice is a file in the home folder, after which all clusters here want it.
-    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    os.environ["RAY_AUTH_TOKEN"] = TOKEN
     ray.init(
         "local",
         num_cpus=cores,

@@ -83,13 +83,7 @@ def prose(path: Path) -> str:
 
 
 def test_there_are_notebooks() -> None:
-    assert {path.stem for path in NOTEBOOKS} >= {
-        "worlds",
-        "td3bc",
-        "gail",
-        "parallel",
-        "ledger",
-    }
+    assert {path.stem for path in NOTEBOOKS} >= {"worlds", "td3bc", "gail", "ledger"}
 
 
 @each_notebook_run(budget=0)

@@ -123,6 +123,7 @@ def test_actions_are_drawn_beforehand_and_by_the_seed() -> None:
 
 
 @pytest.mark.slow(seconds=60)
+@pytest.mark.xdist_group("ray")
 def test_rllib_makes_as_many_steps_of_the_same_actions() -> None:
     task = new_task("CartPole-v1", 4, steps=200, seed=3)
     with ray_local.session():
