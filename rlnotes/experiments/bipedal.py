@@ -74,13 +74,15 @@ class WalkerSettings(Settings):
     agent: ppo.Config
     num_envs: int
     fall_penalty: float = -10.0  # where the world says `FALL`
+    max_episode_steps: int | None = None  # None: the world's own
     obs_scale: ObsScale = raw  # where the learner has no `norm_obs`
     truncation_terminates: bool = False
     reset_every_rollout: bool = False
 
 
 def training_envs(world: World, settings: WalkerSettings) -> VectorEnv:
-    envs: VectorEnv = make_vec_env(world.env_id, settings.num_envs, "envpool")
+    limit = {"max_episode_steps": settings.max_episode_steps}
+    envs: VectorEnv = make_vec_env(world.env_id, settings.num_envs, "envpool", **limit)
     if settings.fall_penalty != FALL:
         envs = TransformReward(envs, partial(soften, penalty=settings.fall_penalty))
     if settings.truncation_terminates:
