@@ -37,8 +37,9 @@ class Policy(nn.Module):
     environment's own units. Pictures are seen through an eye, as numbers from 0 to 1.
 
     `head` says what the network puts out: "tanh" a deterministic action before
-    squashing, "clip" one that is cut off at −1 and 1 instead, "gaussian" the mean and the log standard deviation of an action before
-    squashing, "argmax" one number per discrete action, of which the largest wins.
+    squashing, "clip" one that is cut off at −1 and 1 instead, "gaussian" the mean and
+    the log standard deviation of an action before squashing, "argmax" one number per
+    discrete action, of which the largest wins.
 
     `log_std_bounds` hold in play and in learning alike. The default is not that of
     SAC's authors, who let the deviation fall to e⁻²⁰.
@@ -202,8 +203,8 @@ class Policy(nn.Module):
         """An action drawn for each of a batch of observations.
 
         A "gaussian" head plays the tanh of a draw, a "tanh" or "clip" head has only one
-        action, and "argmax" draws with the softmax of its outputs: for a Q-network this is
-        Boltzmann play.
+        action, and "argmax" draws with the softmax of its outputs: for a Q-network this
+        is Boltzmann play.
         """
         if self.head in ("tanh", "clip"):
             return self.act(obs)

@@ -4,6 +4,7 @@ from typing import Any
 
 from rlnotes.errors import UserError, unknown
 from rlnotes.experiments import (
+    aggrevated,
     bipedal,
     bipedal_reinforce,
     decorrelation,
@@ -61,6 +62,8 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         experts.ACROBOT,
         gail_racecar.REWARD_MAP,
         gail_race.RACE,
+        aggrevated.CARTPOLE,
+        aggrevated.ACROBOT,
         parallel.PARALLEL_ORCHARD,
     )
 }
