@@ -1,8 +1,10 @@
 """The few pieces every learner shares."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from gymnasium.wrappers.utils import update_mean_var_count_from_moments
@@ -20,13 +22,22 @@ class Eye:
     units: int = 256  # what the eye hands on
 
 
-def mlp(sizes: Sequence[int], layer_norm: bool = False) -> nn.Sequential:
-    """Linear layers of the given widths with ReLU between them, normalised if asked
-    for; the output is linear."""
+Activation = Literal["relu", "tanh"]
+ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
+    "relu": partial(nn.ReLU, inplace=True),
+    "tanh": nn.Tanh,
+}
+
+
+def mlp(
+    sizes: Sequence[int], layer_norm: bool = False, activation: Activation = "relu"
+) -> nn.Sequential:
+    """Linear layers of the given widths with ReLU between them, or what is asked for,
+    normalised if asked for; the output is linear."""
     layers: list[nn.Module] = []
     for width_in, width_out in pairwise(sizes[:-1]):
         norm = [nn.LayerNorm(width_out)] if layer_norm else []
-        layers += [nn.Linear(width_in, width_out), *norm, nn.ReLU(inplace=True)]
+        layers += [nn.Linear(width_in, width_out), *norm, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
@@ -36,12 +47,13 @@ def network(
     outputs: int,
     eye: Eye | None = None,
     layer_norm: bool = False,
+    activation: Activation = "relu",
 ) -> nn.Sequential:
     """From encoded observations to `outputs` numbers: an MLP, behind an eye of its own
     where observations are pictures."""
     if eye is None:
-        return mlp([*obs_shape, *hidden, outputs], layer_norm)
-    head = mlp([eye.units, *hidden, outputs], layer_norm)
+        return mlp([*obs_shape, *hidden, outputs], layer_norm, activation)
+    head = mlp([eye.units, *hidden, outputs], layer_norm, activation)
     return nn.Sequential(*_eye_layers(obs_shape, eye), *head)
 
 

@@ -20,11 +20,11 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from rlnotes.algos import space_checks
-from rlnotes.algos.networks import Eye, network
+from rlnotes.algos.networks import Activation, Eye, network
 from rlnotes.data.transitions import Batch
 from rlnotes.errors import UserError, unknown
 
-Head = Literal["tanh", "gaussian", "argmax"]
+Head = Literal["tanh", "clip", "gaussian", "argmax"]
 
 FORMAT = "rlnotes-policies-2"
 
@@ -37,8 +37,9 @@ class Policy(nn.Module):
     environment's own units. Pictures are seen through an eye, as numbers from 0 to 1.
 
     `head` says what the network puts out: "tanh" a deterministic action before
-    squashing, "gaussian" the mean and the log standard deviation of an action before
-    squashing, "argmax" one number per discrete action, of which the largest wins.
+    squashing, "clip" one that is cut off at −1 and 1 instead, "gaussian" the mean and
+    the log standard deviation of an action before squashing, "argmax" one number per
+    discrete action, of which the largest wins.
 
     `log_std_bounds` hold in play and in learning alike. The default is not that of
     SAC's authors, who let the deviation fall to e⁻²⁰.
@@ -62,6 +63,7 @@ class Policy(nn.Module):
         layer_norm: bool = False,
         eye: Eye | None = None,
         log_std_bounds: tuple[float, float] = (-5.0, 2.0),
+        activation: Activation = "relu",
     ) -> None:
         super().__init__()
         if head not in get_args(Head):
@@ -73,15 +75,19 @@ class Policy(nn.Module):
         self.layer_norm = layer_norm
         self.eye = eye
         self.log_std_bounds = (log_std_bounds[0], log_std_bounds[1])
+        self.activation: Activation = activation
         self.obs_dtype = torch.uint8 if eye else torch.float32
         low, high = np.asarray(action_low), np.asarray(action_high)
         self.action_dim = len(low)
         self.num_outputs = {
             "tanh": self.action_dim,
+            "clip": self.action_dim,
             "gaussian": 2 * self.action_dim,
             "argmax": num_actions,
         }[head]
-        self.net = network(obs_shape, hidden, self.num_outputs, eye, layer_norm)
+        self.net = network(
+            obs_shape, hidden, self.num_outputs, eye, layer_norm, activation
+        )
         mean, std = _obs_scale(self.obs_shape, obs_mean, obs_std, eye)
         for name, value in {
             "obs_mean": mean,
@@ -103,6 +109,7 @@ class Policy(nn.Module):
         layer_norm: bool = False,
         eye: Eye | None = None,
         log_std_bounds: tuple[float, float] = (-5.0, 2.0),
+        activation: Activation = "relu",
     ) -> "Policy":
         """A new policy for these spaces. Without mean and std, observations are used as
         they are; discrete actions always have the head "argmax"."""
@@ -130,13 +137,14 @@ class Policy(nn.Module):
             layer_norm,
             eye,
             log_std_bounds,
+            activation,
         )
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What the constructor needs to make this policy again, but for its tensors."""
         center, scale = self.action_center, self.action_scale
-        return {
+        arguments = {
             "obs_shape": list(self.obs_shape),
             "action_low": (center - scale).tolist(),
             "action_high": (center + scale).tolist(),
@@ -147,10 +155,14 @@ class Policy(nn.Module):
             "eye": asdict(self.eye) if self.eye else None,
             "log_std_bounds": list(self.log_std_bounds),
         }
+        # Checkpoints that are older than this argument have no checksum with it.
+        ours = self.activation == "relu"
+        return arguments if ours else arguments | {"activation": self.activation}
 
     def forward(self, obs: Tensor) -> Tensor:
         """The deterministic action in [−1, 1] for encoded observations."""
-        return torch.tanh(self.net(obs)[..., : self.action_dim])
+        outputs = self.net(obs)[..., : self.action_dim]
+        return outputs.clamp(-1, 1) if self.head == "clip" else torch.tanh(outputs)
 
     def mean_and_log_std(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """What the network of a "gaussian" head puts out, within its bounds."""
@@ -190,11 +202,11 @@ class Policy(nn.Module):
     def sample(self, obs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """An action drawn for each of a batch of observations.
 
-        A "gaussian" head plays the tanh of a draw, a "tanh" head has only one action,
-        and "argmax" draws with the softmax of its outputs: for a Q-network this is
-        Boltzmann play.
+        A "gaussian" head plays the tanh of a draw, a "tanh" or "clip" head has only one
+        action, and "argmax" draws with the softmax of its outputs: for a Q-network this
+        is Boltzmann play.
         """
-        if self.head == "tanh":
+        if self.head in ("tanh", "clip"):
             return self.act(obs)
         outputs = self.net(self.encode_array(obs))
         if self.head == "argmax":
@@ -254,6 +266,7 @@ NEEDS: dict[Head, str] = {
     "argmax": "a world with discrete actions",
     "gaussian": "head='gaussian' and continuous actions",
     "tanh": "head='tanh' and continuous actions",
+    "clip": "head='clip' and continuous actions",
 }
 
 

@@ -52,6 +52,32 @@ def stored_log_prob(dist: Distribution, action: Tensor) -> Tensor:
     return dist.log_prob(action)
 
 
+def policy_loss(
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip_coef: float
+) -> tuple[Tensor, Diagnostics]:
+    ratio = (log_prob - old_log_prob).exp()
+    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
+    loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
+    deviation = (ratio.detach() - 1).abs()
+    return loss, {
+        "policy_loss": loss.detach(),
+        "ratio_deviation": deviation.max(),
+        "clip_fraction": (deviation > clip_coef).float().mean(),
+        "approx_kl": (old_log_prob - log_prob).detach().mean(),
+    }
+
+
+def log_prob_loss(
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip_coef: float
+) -> tuple[Tensor, Diagnostics]:
+    """REINFORCE's own, without a ratio. Before the first step the gradient is the same;
+    after it, actions of the policy of then count as if the policy of now had drawn
+    them. An unclipped ratio would still know better."""
+    loss = -(log_prob * advantage).mean()
+    _, diagnostics = policy_loss(log_prob, old_log_prob, advantage, clip_coef)
+    return loss, diagnostics | {"policy_loss": loss.detach()}
+
+
 @dataclass(frozen=True)
 class Config:
     """The paper's for MuJoCo, where nothing else is said."""
@@ -77,6 +103,7 @@ class Config:
     reward_scale: float = 1.0
     norm_adv: bool = True  # advantages of a rollout have mean 0 and deviation 1
     log_prob: Callable[[Distribution, Tensor], Tensor] = stored_log_prob
+    loss: Callable[..., tuple[Tensor, Diagnostics]] = policy_loss
     hidden: tuple[int, ...] = (64, 64)  # with ReLU, the paper's has tanh
 
     def __post_init__(self) -> None:
@@ -286,21 +313,6 @@ def advantages(
     return result
 
 
-def policy_loss(
-    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip_coef: float
-) -> tuple[Tensor, Diagnostics]:
-    ratio = (log_prob - old_log_prob).exp()
-    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
-    loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
-    deviation = (ratio.detach() - 1).abs()
-    return loss, {
-        "policy_loss": loss.detach(),
-        "ratio_deviation": deviation.max(),
-        "clip_fraction": (deviation > clip_coef).float().mean(),
-        "approx_kl": (old_log_prob - log_prob).detach().mean(),
-    }
-
-
 def no_extra_loss() -> Tensor:
     return torch.zeros(())
 
@@ -329,9 +341,10 @@ def update(
     for _ in range(config.update_epochs):
         for batch in torch.randperm(len(obs)).split(config.batch_size):
             encoded = policy.encode_obs(obs[batch])
-            dist = distribution(policy, encoded)
+            outputs = policy.net(encoded)
+            dist = output_distribution(policy, outputs)
             new_log_prob = config.log_prob(dist, action[batch])
-            loss, diagnostics = policy_loss(
+            loss, diagnostics = config.loss(
                 new_log_prob, log_prob[batch], advantage[batch], config.clip_coef
             )
             first = diagnostics["ratio_deviation"] if first is None else first
@@ -345,11 +358,32 @@ def update(
                 nn.utils.clip_grad_norm_(net.parameters(), config.max_grad_norm)
             agent.optimiser.step()
     assert first is not None
-    return diagnostics | {
-        "first_ratio_deviation": first,
-        "value_loss": value_loss.detach(),
-        "entropy": entropy.detach(),
-        "value_mean": values.mean(),
+    return (
+        diagnostics
+        | std_diagnostics(policy, outputs.detach())
+        | {
+            "first_ratio_deviation": first,
+            "value_loss": value_loss.detach(),
+            "entropy": entropy.detach(),
+            "value_mean": values.mean(),
+        }
+    )
+
+
+def std_diagnostics(policy: Policy, outputs: Tensor) -> Diagnostics:
+    """Of continuous actions, after the last step of an update: how large log σ is, what
+    share of it lies beyond its bounds, and the gradient that came to it."""
+    if policy.head != "gaussian":
+        return {}
+    last = policy.net[-1]
+    assert isinstance(last, nn.Linear)
+    assert last.weight.grad is not None
+    _, unbounded = outputs.chunk(2, dim=-1)
+    _, log_std = policy.mean_and_log_std(outputs)
+    return {
+        "log_std": log_std.mean(),
+        "bounded_std_fraction": (unbounded != log_std).float().mean(),
+        "log_std_grad_norm": last.weight.grad[policy.action_dim :].norm(),
     }
 
 

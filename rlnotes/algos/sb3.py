@@ -2,8 +2,11 @@
 
 SB3 saves its models as pickles inside a zip file; nothing in this book is unpickled.
 SAC's actor is a plain network with a mean and a deviation per action, the same as our
-"gaussian" head, and DQN's a plain network with a number per action, our "argmax" head,
-so their weights can be copied.
+"gaussian" head, DQN's a plain network with a number per action, our "argmax" head, and
+PPO's one with tanh inside and a mean per action that is cut off at the bounds, our head
+"clip"; so their weights can be copied. (PPO's deviation belongs to no state and is left
+out: without noise nothing depends on it.) Where SB3 normalises observations, ours are
+scaled by the same numbers; it also cuts them off at ten deviations, we do not.
 
 With many worlds, SB3 counts calls of the vector, not steps: on four, an `eval_freq` of
 50,000 is every 200,000 steps, and one update for each four calls (`train_freq`) is one
@@ -24,7 +27,9 @@ from rlnotes.algos.ppo import Config
 if TYPE_CHECKING:
     from stable_baselines3 import DQN, PPO, SAC
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+
+    Model = SAC | DQN | PPO
 
 LOG_STD_BOUNDS = (-20.0, 2.0)  # SB3's
 
@@ -47,35 +52,43 @@ def dqn(envs: "DummyVecEnv", seed: int, **options: Any) -> "DQN":
     return model
 
 
-def ppo(envs: "VecEnv", seed: int, config: Config) -> "PPO":
-    """SB3's PPO with the settings of ours, as far as it has them: its deviation does
-    not depend on the state, and it sees and is rewarded as the world says."""
+def ppo(envs: "VecEnv", seed: int, steps: int, **options: Any) -> "PPO":
+    """SB3's PPO in the same way. What it anneals is 0 after `steps`: its `learn` would
+    anneal in each part of a training."""
     from stable_baselines3 import PPO
 
+    class Annealed(PPO):
+        def _update_current_progress_remaining(
+            self, num_timesteps: int, total_timesteps: int
+        ) -> None:
+            super()._update_current_progress_remaining(num_timesteps, steps)
+
+    model = Annealed("MlpPolicy", envs, seed=seed, device="cpu", **options)
+    torch.set_num_threads(1)
+    return model
+
+
+def ppo_options(config: Config) -> dict[str, Any]:
+    """The settings of our PPO under SB3's names, as far as it has them: its deviation
+    does not depend on the state, and it sees and is rewarded as the world says."""
     layers = list(config.hidden)
-    model = PPO(
-        "MlpPolicy",
-        envs,
-        learning_rate=config.learning_rate,
-        n_steps=config.num_steps,
-        batch_size=config.batch_size,
-        n_epochs=config.update_epochs,
-        gamma=config.gamma,
-        gae_lambda=config.gae_lambda,
-        clip_range=config.clip_coef,
-        normalize_advantage=config.norm_adv,
-        ent_coef=config.ent_coef,
-        vf_coef=config.vf_coef,
-        max_grad_norm=config.max_grad_norm,
-        policy_kwargs={
+    return {
+        "learning_rate": config.learning_rate,
+        "n_steps": config.num_steps,
+        "batch_size": config.batch_size,
+        "n_epochs": config.update_epochs,
+        "gamma": config.gamma,
+        "gae_lambda": config.gae_lambda,
+        "clip_range": config.clip_coef,
+        "normalize_advantage": config.norm_adv,
+        "ent_coef": config.ent_coef,
+        "vf_coef": config.vf_coef,
+        "max_grad_norm": config.max_grad_norm,
+        "policy_kwargs": {
             "net_arch": {"pi": layers, "vf": layers},
             "activation_fn": nn.ReLU,
         },
-        seed=seed,
-        device="cpu",
-    )
-    torch.set_num_threads(1)
-    return model
+    }
 
 
 def vector(make: Callable[[], gym.Env[Any, Any]], num_envs: int) -> "DummyVecEnv":
@@ -85,8 +98,16 @@ def vector(make: Callable[[], gym.Env[Any, Any]], num_envs: int) -> "DummyVecEnv
     return DummyVecEnv([make] * num_envs)
 
 
+def normalised(envs: "DummyVecEnv", norm_reward: bool) -> "VecNormalize":
+    """Worlds with observations, and rewards if asked for, by their running
+    deviation."""
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    return VecNormalize(envs, norm_reward=norm_reward)
+
+
 def train(
-    model: "SAC | DQN", policy: Policy, steps: int, chunk: int
+    model: "Model", policy: Policy, steps: int, chunk: int
 ) -> Iterator[tuple[int, dict[str, float]]]:
     """SB3 learns about `chunk` steps at a time; after each chunk `policy` is its
     present policy."""
@@ -115,41 +136,53 @@ def _part_of(steps: int) -> "BaseCallback":
     return PartOf()
 
 
-def new_policy(model: "SAC | DQN") -> Policy:
-    hidden = [layer.out_features for layer in _hidden_layers(model)]
+def new_policy(model: "Model") -> Policy:
+    on_policy = hasattr(model.policy, "mlp_extractor")
     policy = Policy.for_spaces(
         model.observation_space,
         model.action_space,
-        hidden,
-        head="gaussian",  # discrete actions have their own
+        [layer.out_features for layer in _hidden_layers(model)],
+        head="clip" if on_policy else "gaussian",  # discrete actions have their own
         log_std_bounds=LOG_STD_BOUNDS,
+        activation="tanh" if on_policy else "relu",
     )
     copy_weights(model, policy)
     return policy
 
 
 @torch.no_grad()
-def copy_weights(model: "SAC | DQN", policy: Policy) -> None:
-    """SAC's mean and deviation come one above the other: that is the only
-    difference."""
+def copy_weights(model: "Model", policy: Policy) -> None:
+    """SAC's mean and deviation come one above the other, and PPO's mean in units of the
+    world: these are the only differences."""
     *hidden, last = _linear(policy.net)
     for theirs, ours in zip(_hidden_layers(model), hidden, strict=True):
         ours.load_state_dict(theirs.state_dict())
     outputs = _outputs(model)
     last.weight.copy_(torch.cat([layer.weight for layer in outputs]))
     last.bias.copy_(torch.cat([layer.bias for layer in outputs]))
+    if policy.head == "clip":
+        last.weight.div_(policy.action_scale[:, None])
+        last.bias.copy_(policy.encode_action(last.bias))
+    if (seen := model.get_vec_normalize_env()) is not None:
+        stats: Any = seen.obs_rms
+        policy.obs_mean.copy_(torch.as_tensor(stats.mean))
+        policy.obs_std.copy_(torch.as_tensor(stats.var + seen.epsilon).sqrt())
 
 
 def _hidden_layers(model: Any) -> list[nn.Linear]:
     if hasattr(model, "q_net"):
         return _linear(model.q_net)[:-1]
-    return _linear(model.actor.latent_pi)
+    if hasattr(model, "actor"):
+        return _linear(model.actor.latent_pi)
+    return _linear(model.policy.mlp_extractor.policy_net)
 
 
 def _outputs(model: Any) -> list[nn.Linear]:
     if hasattr(model, "q_net"):
         return _linear(model.q_net)[-1:]
-    return _linear(model.actor.mu) + _linear(model.actor.log_std)
+    if hasattr(model, "actor"):
+        return _linear(model.actor.mu) + _linear(model.actor.log_std)
+    return _linear(model.policy.action_net)
 
 
 def _linear(module: Any) -> list[nn.Linear]:

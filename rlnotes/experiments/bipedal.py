@@ -74,6 +74,7 @@ class WalkerSettings(Settings):
     agent: ppo.Config
     num_envs: int
     fall_penalty: float = -10.0  # where the world says `FALL`
+    max_episode_steps: int | None = None  # None: the world's own
     obs_scale: ObsScale = raw  # where the learner has no `norm_obs`
     truncation_terminates: bool = False
     reset_every_rollout: bool = False
@@ -83,7 +84,11 @@ def training_envs(
     world: World, settings: WalkerSettings, num_threads: int = 1
 ) -> VectorEnv:
     envs: VectorEnv = make_vec_env(
-        world.env_id, settings.num_envs, "envpool", num_threads=num_threads
+        world.env_id,
+        settings.num_envs,
+        "envpool",
+        num_threads=num_threads,
+        max_episode_steps=settings.max_episode_steps,
     )
     if settings.fall_penalty != FALL:
         envs = TransformReward(envs, partial(soften, penalty=settings.fall_penalty))

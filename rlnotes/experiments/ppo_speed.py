@@ -60,7 +60,8 @@ def sb3_ppo(
     settings: WalkerSettings, seed: int, vector: Callable[[int], Any]
 ) -> Iterator[Play]:
     with closing(vector(settings.num_envs)) as envs:
-        model = sb3.ppo(envs, seed, settings.agent)
+        options = sb3.ppo_options(settings.agent)
+        model = sb3.ppo(envs, seed, settings.steps, **options)
         rollout = settings.num_envs * settings.agent.num_steps
         yield lambda: model.learn(rollout, reset_num_timesteps=False)
 

@@ -142,6 +142,21 @@ def test_policy_loss_by_hand(
     assert diagnostics["clip_fraction"] == (abs(ratio - 1) > 0.2)
 
 
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 1.5])
+def test_without_a_ratio_stale_actions_count_as_fresh_ones(ratio: float) -> None:
+    """The gradient is the advantage, however much likelier the action has become. A
+    ratio that is not clipped would multiply it."""
+    log_prob = torch.tensor([ratio]).log().requires_grad_()
+    rest = torch.zeros(1), torch.tensor([2.0])
+    gradients = []
+    for loss_of in (ppo.log_prob_loss, ppo.policy_loss):
+        loss, diagnostics = loss_of(log_prob, *rest, clip_coef=1e9)
+        assert diagnostics["ratio_deviation"].item() == pytest.approx(abs(ratio - 1))
+        assert diagnostics["policy_loss"] == loss
+        gradients += [x.item() for x in torch.autograd.grad(loss, log_prob)]
+    assert gradients == pytest.approx([-2.0, -2.0 * ratio])
+
+
 @pytest.mark.parametrize(("last", "limit"), [(5, 1000), (100, 5), (100, 1000)])
 def test_values_are_those_of_each_observation_and_of_the_one_after_it(
     last: int, limit: int

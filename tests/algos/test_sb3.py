@@ -1,4 +1,5 @@
-"""SB3's DQN on many worlds: copied, taught in parts, and what its frequencies count."""
+"""SB3's DQN and PPO on many worlds: copied, taught in parts, and what DQN's frequencies
+count."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from stable_baselines3.common.callbacks import EvalCallback
 
 from rlnotes.algos import sb3
+from rlnotes.algos.policy import load_policy, save_policies
 
 SMALL = {"learning_starts": 0, "policy_kwargs": {"net_arch": [16, 16]}}
 
@@ -87,3 +89,78 @@ def test_the_target_is_renewed_by_steps() -> None:
             quick = next(model.q_net.parameters())
             seen.append(bool((target == quick).all()))
         assert seen == [False, False, False, True, True, True]
+
+
+# --- PPO
+
+BOX = gym.spaces.Box(np.array([-2, 0]), np.array([2, 1]), dtype=np.float32)
+
+
+class Drift(gym.Env[np.ndarray, np.ndarray]):
+    """Shows what was done before, far from 0, and pays for none of it."""
+
+    observation_space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = BOX
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.time = 0
+        return np.full(2, 5, np.float32), {}
+
+    def step(self, action: np.ndarray) -> Any:
+        self.time += 1
+        paid = -float(np.square(action).sum())
+        seen = 5 + action + 0.1 * self.time
+        return seen.astype(np.float32), paid, False, self.time == 20, {}
+
+
+def new_ppo(steps: int = 256, norm_reward: bool = False, **options: Any) -> Any:
+    envs = sb3.normalised(sb3.vector(Drift, 4), norm_reward)
+    small = {"n_steps": 16, "batch_size": 32, "n_epochs": 2}
+    return sb3.ppo(envs, seed=0, steps=steps, **(small | options))
+
+
+@pytest.mark.parametrize("norm_reward", [False, True])
+def test_the_copy_of_ppo_acts_as_the_original(norm_reward: bool) -> None:
+    """Normalised, with tanh inside, cut off at bounds that are not −1 and 1."""
+    model = new_ppo(norm_reward=norm_reward, learning_rate=0.05)
+    policy = sb3.new_policy(model)
+    assert (policy.head, policy.hidden, policy.activation) == ("clip", (64, 64), "tanh")
+    seen = np.random.default_rng(0).normal(6, 1, size=(300, 2)).astype(np.float32)
+    for _ in sb3.train(model, policy, 256, chunk=128):
+        normal = model.get_vec_normalize_env().normalize_obs(seen)
+        theirs, _ = model.predict(normal, deterministic=True)
+        acted = policy.act(seen)
+        assert acted == pytest.approx(theirs, abs=1e-5)
+        assert np.array_equal(acted, policy.sample(seen, np.random.default_rng(0)))
+    assert np.isclose(acted, BOX.low).any()  # some are cut off, and some are not
+    assert ((acted > BOX.low) & (acted < BOX.high)).any()
+    assert policy.obs_mean.min() > 3
+
+
+def test_a_copy_of_ppo_can_be_saved_and_read_again(tmp_path: Path) -> None:
+    policy = sb3.new_policy(new_ppo())
+    save_policies(tmp_path / "file", {"one": policy}, "owner")
+    again = load_policy(tmp_path / "file", "one", "owner", "")
+    seen = np.random.default_rng(0).normal(size=(20, 2))
+    assert np.array_equal(policy.act(seen), again.act(seen))
+
+
+def test_ppo_anneals_over_the_whole_and_not_over_a_part() -> None:
+    """Bit for bit as if it had been trained at once."""
+
+    def falling(remaining: float) -> float:
+        return 1e-2 * remaining
+
+    def rate(model: Any) -> float:
+        return model.policy.optimizer.param_groups[0]["lr"]
+
+    once = new_ppo(learning_rate=falling)
+    sb3.new_policy(once)  # draws from the same generator
+    once.learn(256)
+    model = new_ppo(learning_rate=falling)
+    stream = sb3.train(model, sb3.new_policy(model), 256, chunk=64)
+    assert [rate(model) for _ in stream] == pytest.approx([7.5e-3, 5e-3, 2.5e-3, 0])
+    one, other = (x.policy.parameters_to_vector() for x in (once, model))
+    assert np.array_equal(one, other)
+    longer = new_ppo(steps=512, learning_rate=falling).learn(256)
+    assert rate(longer) == pytest.approx(5e-3)

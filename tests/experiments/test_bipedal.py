@@ -10,6 +10,7 @@ import pytest
 import torch
 from gymnasium.envs.box2d import bipedal_walker
 
+from rlnotes.algos import ppo
 from rlnotes.data.rollouts import Episode, play_together
 from rlnotes.experiments.bipedal import EASY, FALL, fell, finished, training_envs
 from rlnotes.experiments.registry import find
@@ -111,6 +112,11 @@ def test_a_fall_costs_less_in_training_and_all_of_it_in_judging(
         ("bipedal/ppo-vector", "vector", "raw-advantages", "agent.norm_adv"),
         ("bipedal/ppo-vector", "vector", "long-rollouts", "agent.num_steps"),
         ("hardcore/ppo", "ppo", "fall-penalty-100", "fall_penalty"),
+        ("bipedal/reinforce", "reinforce", "four-passes", "agent.update_epochs"),
+        ("bipedal/reinforce", "reinforce", "no-baseline", "agent.baseline"),
+        ("bipedal/reinforce", "reinforce", "raw-obs", "agent.norm_obs"),
+        ("bipedal/reinforce", "reinforce", "fall-penalty-100", "fall_penalty"),
+        ("bipedal/reinforce", "reinforce", "short-episodes", "max_episode_steps"),
     ],
 )
 def test_the_twins_differ_by_one_thing(
@@ -120,10 +126,31 @@ def test_the_twins_differ_by_one_thing(
     assert differences(as_json(one), other) == [setting]
 
 
-@pytest.mark.parametrize("id", ["bipedal/ppo", "bipedal/ppo-vector", "hardcore/ppo"])
+@pytest.mark.parametrize(
+    "id", ["bipedal/ppo", "bipedal/ppo-vector", "bipedal/reinforce", "hardcore/ppo"]
+)
 def test_the_bars_steps_are_whole_rollouts(id: str) -> None:
     settings = find(id).settings_for(find(id).main_variant, "full")
     assert settings.steps % (settings.num_envs * settings.agent.num_steps) == 0
+
+
+def test_training_can_be_cut_off_earlier_than_judging() -> None:
+    settings = find("bipedal/reinforce").settings_for("short-episodes", "smoke")
+    assert settings.max_episode_steps == 1_000
+    envs = training_envs(EASY, replace(settings, num_envs=2, max_episode_steps=5))
+    obs, _ = envs.reset(seed=0)
+    ends = []
+    for _ in range(5):
+        obs, _, _, truncated, _ = envs.step(limp(obs))
+        ends.append(bool(truncated.all()))
+    assert ends == [False] * 4 + [True]
+    assert len(EASY.play(limp, [0])[0].rewards) > 5
+
+
+def test_reinforce_has_no_ratio_and_no_second_pass() -> None:
+    config = find("bipedal/reinforce").settings_for("reinforce", "full").agent
+    assert config.loss is ppo.log_prob_loss
+    assert (config.update_epochs, config.gae_lambda) == (1, 1.0)
 
 
 @pytest.mark.slow(seconds=10)
@@ -158,6 +185,7 @@ def test_a_training_goes_on_elsewhere_with_what_it_has_seen(tmp_path: Path) -> N
         ("bipedal/ppo", "ppo"),
         ("bipedal/ppo", "hand-scaled-obs"),
         ("bipedal/ppo-vector", "reset-every-rollout"),
+        ("bipedal/reinforce", "reinforce"),
         ("hardcore/ppo", "ppo"),
     ],
 )

@@ -75,7 +75,7 @@ def test_the_loop_is_what_is_left_of_collecting() -> None:
 def test_sb3_has_our_settings_and_as_many_updates(small: WalkerSettings) -> None:
     config = small.agent
     with closing(ppo_speed.sb3_envpool(small.num_envs)) as envs:
-        model = ppo_speed.sb3.ppo(envs, 0, config)
+        model = ppo_speed.sb3.ppo(envs, 0, 1, **ppo_speed.sb3.ppo_options(config))
         model.learn(40)
         assert model.num_timesteps == 40
         assert model._n_updates == config.update_epochs

@@ -18,6 +18,8 @@ BESIDE = {  # what rows of the ledger rest on
     "experts/acrobot",
     "gail/reward-map",
     "gail/race",
+    "aggrevated/cartpole",
+    "aggrevated/acrobot",
     "parallel/orchard",
     "parallel/ppo-speed",
     "parallel/update-speed",

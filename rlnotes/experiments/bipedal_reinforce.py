@@ -1,0 +1,106 @@
+"""Row `bipedal/reinforce`: can REINFORCE walk? The notes say that it cannot.
+
+Ours has a baseline, sees standardised observations, and passes once over fresh steps in
+small batches; there is no ratio, and nothing is clipped but the gradient. Then the
+notes' program, with the slip that pins its deviations and without it, and each thing
+that it does otherwise put back alone.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from rlnotes.algos import ppo
+from rlnotes.autopsies import pinned_std
+from rlnotes.experiments.base import Bar, Budget, Experiment, Variant, fresh_seeds
+from rlnotes.experiments.bipedal import (
+    EASY,
+    HARD_FALLS,
+    RAW_OBS,
+    UNBOUNDED,
+    WalkerSettings,
+    start,
+)
+from rlnotes.experiments.settings import Override
+
+# 8,000 steps to a rollout, so that 5 million are whole rollouts. Without a ratio
+# nothing holds the policy back where its deviation is small: there a step goes far.
+REINFORCE = replace(
+    ppo.reinforce_config(
+        num_steps=500,
+        learning_rate=2e-4,
+        anneal_lr=True,
+        log_std_bounds=(-2.0, 1.0),
+        norm_obs=True,
+        ent_coef=0.004,
+        reward_scale=0.1,
+        loss=ppo.log_prob_loss,
+        hidden=(128, 128),
+    ),
+    baseline=True,
+    batch_size=500,
+)
+
+# --- the notes, one thing at a time
+
+PINNED: Override = {f"agent.{name}": value for name, value in pinned_std.FAULT.items()}
+FOUR_PASSES: Override = {"agent.update_epochs": 4}
+SHORT_EPISODES: Override = {"max_episode_steps": 1_000}
+NO_BASELINE: Override = {"agent.baseline": False}
+
+# Their learner, as far as it can be told with ours: 2 million steps in a thousand
+# rollouts, four passes over each. Their bonus is the mean entropy of a joint, ours the
+# sum over four. (What is left: they play whole episodes until there are 2,000 steps,
+# where we stop in the middle of one and go on there; their last layers begin like any
+# other, ours a hundredth as large; and they get the actions before the tanh back from
+# those after it, none of them beyond ±7.25.)
+NOTES_REINFORCE = replace(
+    ppo.reinforce_config(
+        num_steps=2_000,
+        ent_coef=0.01 / 4,
+        max_grad_norm=UNBOUNDED,
+        log_std_bounds=(-10.0, 2.0),
+        loss=ppo.log_prob_loss,
+        hidden=(128, 128, 128),
+    ),
+    update_epochs=4,
+    batch_size=128,
+)
+NOTES_UNPINNED: Override = {
+    "length": 0.4,
+    "num_envs": 1,
+    "agent": NOTES_REINFORCE,
+    **HARD_FALLS,
+    **SHORT_EPISODES,
+}
+
+BIPEDAL_REINFORCE = Experiment(
+    id="bipedal/reinforce",
+    world=lambda settings: EASY,
+    settings=WalkerSettings(agent=REINFORCE, num_envs=16),
+    budgets={
+        "smoke": Budget(16_000, evaluations=1, curve_episodes=1, final_episodes=2),
+        "ci": Budget(400_000, evaluations=4, curve_episodes=5, final_episodes=20),
+        "full": Budget(
+            5_000_000, evaluations=25, curve_episodes=10, final_episodes=100
+        ),
+    },
+    variants={
+        "reinforce": Variant("REINFORCE with a baseline"),
+        "notes": Variant("as in the notes", {**NOTES_UNPINNED, **PINNED}),
+        "notes-unpinned": Variant("as in the notes, σ free", NOTES_UNPINNED),
+        "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
+        "four-passes": Variant("four passes over each rollout", FOUR_PASSES),
+        "no-baseline": Variant("without a baseline", NO_BASELINE),
+        "raw-obs": Variant("observations as they are", RAW_OBS),
+        "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS),
+        "short-episodes": Variant("cut off after 1,000 steps", SHORT_EPISODES),
+        **fresh_seeds(),
+    },
+    bars=(
+        Bar("REINFORCE walks, after 5 million steps", "reinforce", "iqm", ">=", 200.0),
+        Bar("with the pinned deviation it does not", "pinned-std", "iqm", "<=", 0.0),
+    ),
+    start=partial(start, EASY),
+    seeds=5,
+    planned=True,
+)
