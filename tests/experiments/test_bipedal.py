@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.envs.box2d import bipedal_walker
+from torch.distributions import Independent, Normal
 
 from rlnotes.algos import ppo
 from rlnotes.data.rollouts import Episode, play_together
 from rlnotes.experiments.bipedal import EASY, FALL, fell, finished, training_envs
+from rlnotes.experiments.bipedal_reinforce import round_trip_log_prob
 from rlnotes.experiments.registry import find
 from rlnotes.experiments.settings import as_json, differences
 from rlnotes.runs import resume
@@ -113,6 +115,7 @@ def test_a_fall_costs_less_in_training_and_all_of_it_in_judging(
         ("bipedal/ppo-vector", "vector", "long-rollouts", "agent.num_steps"),
         ("hardcore/ppo", "ppo", "fall-penalty-100", "fall_penalty"),
         ("bipedal/reinforce", "reinforce", "four-passes", "agent.update_epochs"),
+        ("bipedal/reinforce", "reinforce", "round-trip", "agent.log_prob"),
         ("bipedal/reinforce", "reinforce", "no-baseline", "agent.baseline"),
         ("bipedal/reinforce", "reinforce", "raw-obs", "agent.norm_obs"),
         ("bipedal/reinforce", "reinforce", "fall-penalty-100", "fall_penalty"),
@@ -151,6 +154,14 @@ def test_reinforce_has_no_ratio_and_no_second_pass() -> None:
     config = find("bipedal/reinforce").settings_for("reinforce", "full").agent
     assert config.loss is ppo.log_prob_loss
     assert (config.update_epochs, config.gae_lambda) == (1, 1.0)
+
+
+def test_what_comes_back_through_the_tanh_has_lost_what_was_far_out() -> None:
+    dist = Independent(Normal(torch.zeros(5, 1), torch.ones(5, 1)), 1)
+    drawn = torch.tensor([[-40.0], [-8.0], [0.5], [3.0], [8.0]])
+    kept = drawn.clamp(-7.25, 7.25)
+    found = round_trip_log_prob(dist, drawn)
+    assert found.tolist() == pytest.approx(dist.log_prob(kept).tolist(), rel=0.01)
 
 
 @pytest.mark.slow(seconds=10)
