@@ -173,18 +173,18 @@ DECORRELATION = Experiment(
         "full": Budget(81_920, evaluations=8, curve_episodes=20, final_episodes=100),
     },
     variants={
-        # The next one, and at each evaluation all layouts with its networks.
+        "one": Variant("1 environment × 64 steps", layout(SHORT, 1)),
+        "sixteen": Variant("16 × 4", layout(SHORT, 16)),
+        "four": Variant("4 × 16", layout(SHORT, 4)),
+        "sixteen-long": Variant("16 × 32", layout(LONG, 16)),
+        "four-long": Variant("4 × 128", layout(LONG, 4), planned=True),
+        "one-long": Variant("1 × 512", layout(LONG, 1), planned=True),
+        # `sixteen`, and at each evaluation all layouts with its networks.
         "held-still": Variant(
             "gradients of all layouts",
             layout(SHORT, 16, measured_samples=8_192),
             seeds=5,
         ),
-        "sixteen": Variant("16 environments × 4 steps", layout(SHORT, 16)),
-        "four": Variant("4 × 16", layout(SHORT, 4)),
-        "one": Variant("1 × 64", layout(SHORT, 1)),
-        "sixteen-long": Variant("16 × 32", layout(LONG, 16)),
-        "four-long": Variant("4 × 128", layout(LONG, 4), planned=True),
-        "one-long": Variant("1 × 512", layout(LONG, 1), planned=True),
     },
     bars=(
         Bar(
