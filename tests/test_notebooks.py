@@ -28,6 +28,7 @@ WIDEST, LONGEST_CELL, ALL_LINES = 88, 25, 240
 SECONDS = {
     "gail": (60, 120),
     "ledger": (10, 15),
+    "parallel": (60, 120),
     "td3bc": (90, 240),
     "worlds": (45, 110),
 }

@@ -136,6 +136,19 @@ def _part_of(steps: int) -> "BaseCallback":
     return PartOf()
 
 
+def counted(model: "DQN", steps: int) -> tuple[int, int, int]:
+    """What SB3 has counted after `steps`: steps, calls of the vector, updates."""
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class Counter(BaseCallback):
+        def _on_step(self) -> bool:
+            return True
+
+    counter = Counter()
+    model.learn(steps, callback=counter)
+    return model.num_timesteps, counter.n_calls, model._n_updates
+
+
 def new_policy(model: "Model") -> Policy:
     on_policy = hasattr(model.policy, "mlp_extractor")
     policy = Policy.for_spaces(

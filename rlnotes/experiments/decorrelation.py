@@ -16,7 +16,8 @@ layout changes two things that belong together: from how many episodes the sampl
 and how many steps there are behind each before V stands in for the rest.
 
 What comes of it is the return at equal numbers of samples: variants train with the
-layouts.
+layouts. With λ = 0 there is one step behind each sample whoever plays, and a layout
+changes one thing only.
 """
 
 from collections.abc import Callable, Sequence
@@ -161,6 +162,8 @@ def _each_gradient(
     return torch.cat([one.flatten(1) for one in found.values()], dim=1)
 
 
+NEAR = {"agent.gae_lambda": 0.0}
+
 DECORRELATION = Experiment(
     id="parallel/decorrelation",
     world=lambda settings: CARTPOLE,
@@ -177,8 +180,11 @@ DECORRELATION = Experiment(
         "sixteen": Variant("16 × 4", layout(SHORT, 16)),
         "four": Variant("4 × 16", layout(SHORT, 4)),
         "sixteen-long": Variant("16 × 32", layout(LONG, 16)),
-        "four-long": Variant("4 × 128", layout(LONG, 4), planned=True),
-        "one-long": Variant("1 × 512", layout(LONG, 1), planned=True),
+        "four-long": Variant("4 × 128", layout(LONG, 4)),
+        "one-long": Variant("1 × 512", layout(LONG, 1)),
+        # One step ahead, whoever plays: here only the episodes differ.
+        "one-near": Variant("1 × 64, λ = 0", layout(SHORT, 1, **NEAR)),
+        "sixteen-near": Variant("16 × 4, λ = 0", layout(SHORT, 16, **NEAR)),
         # `sixteen`, and at each evaluation all layouts with its networks.
         "held-still": Variant(
             "gradients of all layouts",

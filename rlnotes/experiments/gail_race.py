@@ -6,30 +6,22 @@ steps on average. Only training is timed. The library cannot share our environme
 it gets one of its own, made on first use.
 """
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 import time
-import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from rlnotes import paths
 from rlnotes.algos import gail
 from rlnotes.data import catalogue
 from rlnotes.data.rollouts import Episode
-from rlnotes.errors import UserError
+from rlnotes.experiments import foreign
 from rlnotes.experiments.base import Budget, Experiment, Metrics, Trial, Variant
 from rlnotes.experiments.gail import CARTPOLE, CARTPOLE_GAIL, GailSettings, new_agent
 from rlnotes.seeding import reset_seeds
 
 PACKAGES = ("imitation==1.0.1", "gymnasium==0.29.1", "stable-baselines3==2.2.1")
-SCRIPT = paths.PACKAGE / "foreign" / "imitation_gail.py"
+SCRIPT = "imitation_gail.py"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,47 +75,17 @@ def ours(
 def theirs(
     settings: RaceSettings, shown: list[Episode], seed: int
 ) -> Iterator[tuple[int, float, float]]:
-    folder = paths.root() / "_runs" / "imitation"
-    python = library_python(folder)
-    data = folder / f"demonstrations-{seed}.npz"
+    data = foreign.folder(f"demonstrations-{seed}.npz")
+    data.parent.mkdir(exist_ok=True)
     np.savez(
         data,
         observations=np.stack([episode.observations for episode in shown]),
         actions=np.stack([episode.actions for episode in shown]),
     )
     limits = (settings.library_steps, settings.evaluate_every, settings.goal)
-    words = [str(word) for word in (python, SCRIPT, data, seed, *limits)]
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    done = subprocess.run(
-        words, check=False, capture_output=True, text=True, env=one_thread
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not lines:
-        tail = done.stderr.strip()[-500:]
-        raise UserError(f"the imitation library's run failed: {tail}")
-    for row in map(json.loads, lines):
+    rows = foreign.run("imitation", PACKAGES, SCRIPT, data, seed, *limits)
+    for row in rows:
         yield row["steps"], row["seconds"], row["return"]
-
-
-def library_python(folder: Path) -> Path:
-    """The interpreter that has the library; what an interrupted installation left is
-    thrown away and made again."""
-    python, ready = folder / "bin" / "python", folder / "ready"
-    if ready.exists() and ready.read_text() == " ".join(PACKAGES):
-        return python
-    print(
-        "installing the imitation library in an environment of its own ...",
-        file=sys.stderr,
-    )
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
-    install = [str(python), "-m", "pip", "install", "-q", *PACKAGES]
-    made = subprocess.run(install, check=False, capture_output=True, text=True)
-    if made.returncode:
-        tail = made.stderr.strip()[-500:]
-        raise UserError(f"could not install {', '.join(PACKAGES)}: {tail}")
-    ready.write_text(" ".join(PACKAGES))
-    return python
 
 
 RACE = Experiment(

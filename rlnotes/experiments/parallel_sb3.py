@@ -103,6 +103,6 @@ SB3_DQN = Experiment(
         ),
     ),
     start=start,
-    seeds=5,
+    seeds=3,
     planned=True,
 )

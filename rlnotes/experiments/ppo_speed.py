@@ -210,5 +210,4 @@ PPO_SPEED = Experiment(
     start=start,
     seeds=3,
     cores=2,
-    planned=True,
 )

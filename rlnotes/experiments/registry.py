@@ -16,6 +16,7 @@ from rlnotes.experiments import (
     hardcore_sb3,
     ledger,
     parallel,
+    parallel_copies,
     parallel_rllib,
     parallel_sb3,
     pendulum,
@@ -70,6 +71,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         aggrevated.CARTPOLE,
         aggrevated.ACROBOT,
         parallel.PARALLEL_ORCHARD,
+        parallel_copies.COPIES,
         ppo_speed.PPO_SPEED,
         update_speed.UPDATE_SPEED,
     )

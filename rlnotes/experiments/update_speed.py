@@ -275,5 +275,4 @@ UPDATE_SPEED = Experiment(
     bars=(),
     start=start,
     seeds=3,
-    planned=True,
 )

@@ -4,13 +4,19 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rlnotes.algos.policy import Policy
+from rlnotes.autopsies.corrupted_successor import start_after_truncation
 from rlnotes.envs.orchard import WALK
+from rlnotes.envs.vector import led_to, make_vec_env
+from rlnotes.errors import UserError
 from rlnotes.report import figures
 from rlnotes.report.figures import BLUE, GREY, ORANGE, Style
+from rlnotes.report.tables import Table, varies
 
 WORLD, LIMIT = "rlnotes/Orchard-v0", 3  # the observation says how many steps were taken
 MODES = {
@@ -33,9 +39,9 @@ class Call(NamedTuple):
         return self.shown == self.before + 1
 
 
-def calls(mode: AutoresetMode, count: int) -> list[Call]:
+def calls(mode: AutoresetMode, count: int, limit: int = LIMIT) -> list[Call]:
     envs: VectorEnv = SyncVectorEnv(
-        [lambda: gym.make(WORLD, max_episode_steps=LIMIT)], autoreset_mode=mode
+        [lambda: gym.make(WORLD, max_episode_steps=limit)], autoreset_mode=mode
     )
     obs, _ = envs.reset(seed=0)
     found = []
@@ -55,12 +61,12 @@ def calls(mode: AutoresetMode, count: int) -> list[Call]:
     return found
 
 
-def timeline(count: int = 6) -> Figure:
+def timeline(count: int = 6, limit: int = LIMIT) -> Figure:
     """A row for each mode: what it shows, and an arrow for every pair that a loop
     would store which takes what it is shown."""
     axes = np.atleast_1d(figures.axes(len(MODES), width=10.5, height=2.3))
     for ax, (title, mode) in zip(axes, MODES.items(), strict=True):
-        found = calls(mode, count)
+        found = calls(mode, count, limit)
         _circle(ax, 0, 0, found[0].before)
         for number, call in enumerate(found):
             _arrow(ax, (number, 0), (number + 1, 0), call.happened)
@@ -88,3 +94,35 @@ def _arrow(
     arrow: Style = {"arrowstyle": "->", "color": colour, "linestyle": line}
     arrow |= {"shrinkA": 12, "shrinkB": 12, "linewidth": 1.6}
     ax.annotate("", end, start, arrowprops=arrow)
+
+
+# --- where it led, and what was stored
+
+CARTPOLE, LONGEST = "CartPole-v1", 5_000  # steps that are played in search of an end
+
+
+def first_cut_off(policy: Policy, num_envs: int = 4, seed: int = 0) -> Table:
+    """The first step of CartPoles in which time runs out in one of them: where it led
+    and what the notes store in its place, with what the policy's Q makes of either."""
+    envs = make_vec_env(CARTPOLE, num_envs)
+    obs, _ = envs.reset(seed=seed)
+    for _ in range(LONGEST):
+        obs, _, terminated, truncated, infos = envs.step(policy.act(obs))
+        cut_off = truncated & ~terminated
+        if cut_off.any():
+            break
+    else:
+        raise UserError("the policy always drops the pole before time runs out")
+    envs.close()
+    led = led_to(obs, infos)
+    stored = start_after_truncation(led, obs, terminated, truncated)
+    copy = int(np.argmax(cut_off))
+    found = {"where the step led": led[copy], "what the notes store": stored[copy]}
+    rows = [(name, *_seen(policy, after)) for name, after in found.items()]
+    return Table(("s'", "place", "speed", "lean", "turning", "max Q(s', a)"), rows)
+
+
+@torch.no_grad()
+def _seen(policy: Policy, obs: np.ndarray) -> list[str]:
+    best = policy.net(policy.encode_array(obs[None])).max()
+    return [*(varies(float(x), ".3f") for x in obs), varies(float(best))]

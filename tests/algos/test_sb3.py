@@ -164,3 +164,8 @@ def test_ppo_anneals_over_the_whole_and_not_over_a_part() -> None:
     assert np.array_equal(one, other)
     longer = new_ppo(steps=512, learning_rate=falling).learn(256)
     assert rate(longer) == pytest.approx(5e-3)
+
+
+def test_one_call_is_a_step_of_each_world_and_updates_count_calls() -> None:
+    model = new_model(num_envs=4, train_freq=4)
+    assert sb3.counted(model, 800) == (800, 200, 50)

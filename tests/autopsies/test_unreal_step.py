@@ -61,3 +61,14 @@ def test_chains_show_it(vector: Any, fires: bool) -> None:
     longest = corrupted_successor.longest_chain(replay(vector), COPIES)
     assert corrupted_successor.fires(longest, LIMIT) is fires
     assert longest == 800 // COPIES if fires else longest <= LIMIT
+
+
+def test_the_infos_of_envpool_are_one_for_all_copies() -> None:
+    """The notes look into those of each copy when time runs out."""
+    envpool = pytest.importorskip("envpool")
+    pool = envpool.make_gymnasium("CartPole-v1", num_envs=2, max_episode_steps=1)
+    pool.reset()
+    _, _, _, truncated, infos = pool.step(np.zeros(2, np.int32))
+    assert truncated.all()
+    with pytest.raises(KeyError):
+        infos[0]
