@@ -104,5 +104,4 @@ SB3_DQN = Experiment(
     ),
     start=start,
     seeds=3,
-    planned=True,
 )
