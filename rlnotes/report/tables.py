@@ -132,6 +132,10 @@ METRICS = {
 
 
 def words_for(metric: str) -> Metric:
-    """The words for `metric`, measured along the way or at the end."""
-    name = metric.removeprefix("final_").removeprefix("best_")
+    """The words for `metric`, measured along the way, at the end or at the end with
+    the policy of the best evaluation."""
+    name = metric.removeprefix("final_")
+    if name.startswith("best_"):
+        last = words_for(name.removeprefix("best_"))
+        return Metric(f"{last.name} at its best", last.unit)
     return METRICS.get(name, Metric(name.replace("_", " ")))
