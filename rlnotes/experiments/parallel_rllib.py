@@ -28,7 +28,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.experts import CARTPOLE_ENV
@@ -141,13 +140,13 @@ RLLIB_DQN = Experiment(
     },
     variants={
         "dqn": Variant("RLlib's DQN"),
-        "notes": Variant("as in the notes: 3 runners, learning rate 1e-4", NOTES),
-        **fresh_seeds(5),
+        "notes": Variant(
+            "as in the notes: 3 runners, learning rate 1e-4", NOTES, planned=True
+        ),
     },
     bars=(Bar("RLlib's DQN keeps the pole up", "dqn", "iqm", ">=", 450.0),),
     start=start_dqn,
     seeds=5,
-    planned=True,
 )
 
 
@@ -238,8 +237,7 @@ RLLIB_RUNNERS = Experiment(
     },
     variants={
         "runners": Variant("2 runners on Ray"),
-        "local": Variant("a runner in this process", LOCAL),
-        **fresh_seeds(5),
+        "local": Variant("a runner in this process", LOCAL, planned=True),
     },
     bars=(
         Bar(
@@ -261,5 +259,4 @@ RLLIB_RUNNERS = Experiment(
     start=start_runners,
     seeds=5,
     cores=2,
-    planned=True,
 )

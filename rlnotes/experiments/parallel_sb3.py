@@ -7,6 +7,11 @@ the same. Actions are the greedy ones.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.wrappers import TransformReward
 
 from rlnotes.experiments.base import (
     Bar,
@@ -43,7 +48,17 @@ class DqnOptions:
 @dataclass(frozen=True, kw_only=True)
 class Sb3DqnSettings(Settings):
     num_envs: int = 4
+    # SB3's loss is Huber's, whatever one wants. Of errors below 1 that is half the
+    # squared one, and with small rewards all errors are.
+    reward_scale: float = 1.0
     agent: DqnOptions = field(default_factory=DqnOptions)
+
+
+def training_env(settings: Sb3DqnSettings) -> gym.Env[Any, Any]:
+    env = CARTPOLE.make()
+    if settings.reward_scale != 1:
+        env = TransformReward(env, lambda reward: settings.reward_scale * reward)
+    return env
 
 
 def start(settings: Sb3DqnSettings, seed: int) -> Trial:
@@ -52,7 +67,7 @@ def start(settings: Sb3DqnSettings, seed: int) -> Trial:
     options = vars(settings.agent).copy()
     net_arch = list(options.pop("net_arch"))
     model = sb3.dqn(
-        sb3.vector(CARTPOLE.make, settings.num_envs),
+        sb3.vector(partial(training_env, settings), settings.num_envs),
         seed,
         policy_kwargs={"net_arch": net_arch},
         **options,
@@ -91,6 +106,9 @@ SB3_DQN = Experiment(
     variants={
         "defaults": Variant("SB3's defaults, 4 environments"),
         "zoo": Variant("the RL Zoo's settings, 1 environment", ZOO, seeds=10),
+        "zoo-small-rewards": Variant(
+            "the RL Zoo's, rewards × 0.01", {**ZOO, "reward_scale": 0.01}, seeds=10
+        ),
     },
     bars=(
         Bar(

@@ -273,12 +273,15 @@ class Results:
         experiment = registry.find(id)
         return experiment.world(experiment.settings_for(name, "full"))
 
-    def policy(self, variant: str, seed: int | None = None) -> Policy:
-        """As recorded, of the median seed unless another one is asked for."""
+    def policy(
+        self, variant: str, seed: int | None = None, which: str = "last"
+    ) -> Policy:
+        """As recorded, at the end or at its best, of the median seed unless another one
+        is asked for."""
         id, name, _ = self._at(variant)
         if seed is None:
-            return evaluate.recorded_policy(evaluate.median_record(id, name).run)
-        return evaluate.recorded_policy(Run(id, name, seed))
+            seed = evaluate.median_record(id, name).run.seed
+        return evaluate.recorded_policy(Run(id, name, seed), which)
 
     def play(
         self, variant: str, episodes: int, seed: int | None = None
