@@ -144,7 +144,7 @@ PARALLEL_DQN = Experiment(
     variants={
         "dqn": Variant("DQN, four environments", seeds=10),
         "corrupted": Variant("the next start as successor", CORRUPTED),
-        "huber": Variant("the Huber loss", HUBER),
+        "huber": Variant("the Huber loss", HUBER, replayed=True),
         "notes": Variant("as in the notes", NOTES | CORRUPTED),
         "notes-true-successor": Variant(
             "as in the notes, true successors", NOTES, planned=True
@@ -191,7 +191,7 @@ PARALLEL_ORCHARD = Experiment(
     variants={
         "dqn": Variant("true successors"),
         "corrupted": Variant("the next start as successor", CORRUPTED),
-        "huber": Variant("the Huber loss", HUBER),
+        "huber": Variant("the Huber loss", HUBER, replayed=True),
     },
     bars=(
         Bar("DQN walks to where more grows", "dqn", "worst", ">=", 570.0),

@@ -46,5 +46,5 @@ def test_a_script_that_fails_is_told_with_its_last_words(
     monkeypatch.setattr(foreign, "SCRIPTS", tmp_path)
     here = Path(sys.executable)
     monkeypatch.setattr(foreign, "library_python", lambda *_: here)
-    with pytest.raises(UserError, match=r"fails.py with a==1 failed.*no worlds today"):
+    with pytest.raises(UserError, match="(?s)with a==1 failed.*no worlds today"):
         foreign.run("any", ("a==1",), "fails.py")
