@@ -219,9 +219,9 @@ PARALLEL_ENVPOOL = Experiment(
         "as-it-comes": Variant(
             "EnvPool's resets stored as steps",
             {"vector": unreal_step.as_it_comes},
-            seeds=5,
         ),
     },
     bars=(Bar("DQN on EnvPool keeps the pole up", "dqn", "iqm", ">=", 500.0),),
     start=start_in(CARTPOLE),
+    seeds=5,
 )

@@ -140,13 +140,12 @@ RLLIB_DQN = Experiment(
     },
     variants={
         "dqn": Variant("RLlib's DQN"),
-        "notes": Variant(
-            "as in the notes: 3 runners, learning rate 1e-4", NOTES, planned=True
-        ),
+        "notes": Variant("as in the notes: 3 runners, learning rate 1e-4", NOTES),
     },
     bars=(Bar("RLlib's DQN keeps the pole up", "dqn", "iqm", ">=", 450.0),),
     start=start_dqn,
     seeds=5,
+    planned=True,
 )
 
 
@@ -237,7 +236,7 @@ RLLIB_RUNNERS = Experiment(
     },
     variants={
         "runners": Variant("2 runners on Ray"),
-        "local": Variant("a runner in this process", LOCAL, planned=True),
+        "local": Variant("a runner in this process", LOCAL),
     },
     bars=(
         Bar(
@@ -259,4 +258,5 @@ RLLIB_RUNNERS = Experiment(
     start=start_runners,
     seeds=5,
     cores=2,
+    planned=True,
 )
