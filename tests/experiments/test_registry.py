@@ -21,6 +21,7 @@ BESIDE = {  # what rows of the ledger rest on
     "aggrevated/cartpole",
     "aggrevated/acrobot",
     "parallel/orchard",
+    "parallel/copies",
     "parallel/ppo-speed",
     "parallel/update-speed",
 }
