@@ -34,6 +34,7 @@ PACKAGES = (
     "pybullet",
     "box2d",
     "envpool",
+    "ale-py",
     "mujoco",
     "stable-baselines3",
     "ray",
