@@ -248,6 +248,25 @@ def test_the_best_policy_is_that_of_the_best_evaluation() -> None:
     assert rows[-1][1]["final_return"] == _mean_return(trial.policy)
 
 
+def test_a_world_may_be_judged_with_drawn_actions_too() -> None:
+    """The same ones each time, and others than the greedy ones."""
+
+    def judged(sampled: bool) -> dict[str, float]:
+        policy = Policy((4,), (), (), (2,), "argmax", num_actions=2)
+        for parameter in policy.parameters():
+            parameter.data.zero_()  # greedily always the first, drawn either
+        world = replace(CARTPOLE, sampled=sampled)
+        stream: Any = iter([(100, {})])
+        (_, metrics), *_ = new_trial(policy, None, stream, world, SETTINGS).stream
+        return metrics
+
+    plain, drawn = judged(False), judged(True)
+    assert "final_sampled_return" not in plain
+    assert plain.items() <= drawn.items()
+    assert drawn["final_sampled_return"] > drawn["final_return"]
+    assert judged(True) == drawn
+
+
 def _mean_return(policy: Policy) -> float:
     starts = reset_seeds("evaluate", 0, BUDGET.final_episodes)
     return CARTPOLE.scores(CARTPOLE.play(policy.act, starts))["return"]
