@@ -148,7 +148,7 @@ def a2c_config(**settings: Any) -> Config:
     another rollout. With λ = 1 a return has the rewards up to the rollout's end, at
     most `num_steps` of them, and then V. There is no ratio, as nothing is old. (The
     optimiser is Adam, theirs was RMSProp.)"""
-    ours = {
+    ours: dict[str, Any] = {
         "gae_lambda": 1.0,
         "update_epochs": 1,
         "batch_size": 1_000_000,

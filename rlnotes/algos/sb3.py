@@ -175,7 +175,7 @@ def new_policy(model: "Model") -> Policy:
 
 def _eye(filters: Sequence[nn.Conv2d], units: int) -> Eye:
     shapes = ((one.out_channels, one.kernel_size[0], one.stride[0]) for one in filters)
-    return Eye(tuple(shapes), units)  # type: ignore[arg-type]
+    return Eye(tuple(shapes), units)
 
 
 @torch.no_grad()
@@ -185,7 +185,7 @@ def copy_weights(model: "Model", policy: Policy) -> None:
     *hidden, last = _weighted(policy.net)
     for theirs, ours in zip(_hidden_layers(model), hidden, strict=True):
         ours.load_state_dict(theirs.state_dict())
-    outputs = _outputs(model)
+    outputs: list[Any] = _outputs(model)
     last.weight.copy_(torch.cat([layer.weight for layer in outputs]))
     assert last.bias is not None
     last.bias.copy_(torch.cat([layer.bias for layer in outputs]))

@@ -8,7 +8,7 @@ pressed for the player, and nothing that would change a score is on.
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -77,7 +77,7 @@ class AtariEnv(gym.Env[np.ndarray, int]):
     v0.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata = {
         "render_modes": ["rgb_array"],
         "render_fps": 15,  # decisions, of four frames at 60 Hz
     }
@@ -88,13 +88,14 @@ class AtariEnv(gym.Env[np.ndarray, int]):
         import ale_py  # registers its own worlds
 
         game = Game(**options)
-        if game.name not in ale_py.roms.get_all_rom_ids():
+        rom = ale_py.roms.get_rom_path(game.name)
+        if rom is None:
             raise unknown("game", game.name, ale_py.roms.get_all_rom_ids())
         self.game, self.render_mode = game, render_mode
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self.ale = ale_py.ALEInterface()
         self.ale.setFloat("repeat_action_probability", 0.0)  # drawn here, by our seed
-        self.ale.loadROM(ale_py.roms.get_rom_path(game.name))
+        self.ale.loadROM(rom)
         self._actions = self.ale.getMinimalActionSet()
         self._noop = ale_py.Action.NOOP
         self.fire: int | None = None  # the action that is pressed for the player

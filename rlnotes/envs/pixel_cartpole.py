@@ -1,7 +1,7 @@
 """CartPole as a picture, drawn with NumPy: no window, and no picture that is larger
 than what is looked at."""
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -57,7 +57,7 @@ class PixelCartPoleEnv(gym.Env[np.ndarray, int]):
     v0: the notes draw in a window and shrink what they see.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata = {
         "render_modes": ["rgb_array"],
         "render_fps": 12,  # decisions, of four frames at 50 Hz
     }
@@ -73,7 +73,7 @@ class PixelCartPoleEnv(gym.Env[np.ndarray, int]):
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is 'rgb_array' or None, not {render_mode!r}")
-        world = TimeLimit(CartPoleEnv(), FRAMES)
+        world: gym.Env[Any, Any] = TimeLimit(CartPoleEnv(), FRAMES)
         self._world = FrameSkip(world, frame_skip, divide_reward)
         self._line, self.render_mode = line, render_mode
         self.action_space = spaces.Discrete(2)

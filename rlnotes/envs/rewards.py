@@ -39,7 +39,7 @@ class TouchReward(VectorWrapper):
 
     env: AtariVectorEnv
 
-    def __init__(self, envs: AtariVectorEnv, bonus: float) -> None:
+    def __init__(self, envs: VectorEnv, bonus: float) -> None:
         super().__init__(envs)
         self._bonus = bonus
         self._ball = np.zeros((2, self.num_envs), int)  # in the last two steps

@@ -5,8 +5,9 @@ drawn actions too; whatever training changes (rewards cut to their sign, a life 
 end) is not part of that.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 
@@ -15,7 +16,7 @@ from rlnotes.algos.networks import SMALL_EYE, Eye
 from rlnotes.algos.policy import Policy
 from rlnotes.autopsies.lost_done import LostDone
 from rlnotes.envs import atari
-from rlnotes.envs.atari import AtariVectorEnv, Game, make_atari_vec_env
+from rlnotes.envs.atari import Game, make_atari_vec_env
 from rlnotes.envs.rewards import DelayedReward, TouchReward
 from rlnotes.experiments.base import Settings, Trial, World, new_trial
 
@@ -76,7 +77,6 @@ def game_world(settings: GameSettings) -> World:
 def training_envs(settings: GameSettings) -> VectorEnv:
     envs: VectorEnv = make_atari_vec_env(settings.game, settings.num_envs)
     if settings.touch_reward:
-        assert isinstance(envs, AtariVectorEnv)
         envs = TouchReward(envs, settings.touch_reward)
     if settings.reward_delay:
         envs = DelayedReward(envs, settings.reward_delay)
@@ -90,9 +90,6 @@ def start(settings: GameSettings, seed: int) -> Trial:
     return pixel_trial(game_world(settings), settings, envs, seed)
 
 
-def of(prefix: str, fault: dict[str, object]) -> dict[str, object]:
+def of(prefix: str, fault: Mapping[str, Any]) -> dict[str, Any]:
     """An override by the names of an inner part of the settings."""
     return {f"{prefix}.{name}": value for name, value in fault.items()}
-
-
-Start = Callable[[GameSettings, int], Trial]
