@@ -3,8 +3,8 @@
 Symptom: learning from pictures stays far below learning from the state, and the
 pictures are blamed.
 Cause: the notes hold a push for four frames of CartPole. Of rules that push to the side
-that a weighted sum of the state says, half keep the pole up if they may decide at every
-frame, and one in fifty if they may at every fourth: with five we found none. Whoever
+that a weighted sum of the state says, about half keep the pole up if they may decide at
+every frame or every second one, and one in thirty if they may at every fourth. Whoever
 has to learn from pictures how fast things move has little room for error left.
 Diagnostic: the share of random such rules that keep the pole up for an episode. It
 needs neither pictures nor training.

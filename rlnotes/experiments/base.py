@@ -243,6 +243,7 @@ class Experiment(Generic[S]):
     seeds: int = 10
     cores: int = 1  # what one run keeps busy
     planned: bool = False  # all of its variants are
+    large_policies: bool = False  # eyes, of megabytes: `kept_policies`
 
     def __post_init__(self) -> None:
         for variant in self.variants.values():
@@ -307,5 +308,23 @@ class Experiment(Generic[S]):
 
 
 def keeps_all_policies(experiment: Experiment[Any], variant: str) -> bool:
-    """Of other variants, only the median seed's policy stays with the record."""
+    """Of other variants, only the median seed's policy stays with the record; where
+    policies are large, of all."""
+    if experiment.large_policies:
+        return False
     return variant == experiment.main_variant or experiment.variants[variant].replayed
+
+
+def kept_policies(
+    experiment: Experiment[Any], variant: str, trial: Trial
+) -> dict[str, Policy]:
+    """What a run leaves behind, each under its name: its last policy and its best. If
+    they are large, the last, and only of the first variant and those that a chapter
+    plays."""
+    found = {"last": trial.policy, "best": trial.best}
+    if experiment.large_policies:
+        played = experiment.variants[variant].replayed
+        found = {}
+        if played or variant == experiment.main_variant:
+            found = {"last": trial.policy}
+    return {name: policy for name, policy in found.items() if policy is not None}

@@ -64,6 +64,7 @@ BREAKOUT_DQN = Experiment(
     start=start,
     seeds=3,
     planned=True,
+    large_policies=True,
 )
 
 # --- the actor-critic
@@ -87,4 +88,5 @@ BREAKOUT_A2C = Experiment(
     start=start,
     seeds=1,
     planned=True,
+    large_policies=True,
 )

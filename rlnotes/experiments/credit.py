@@ -47,6 +47,7 @@ CREDIT = Experiment(
     start=start,
     seeds=3,
     planned=True,
+    large_policies=True,
 )
 
 
@@ -77,6 +78,7 @@ SPARSE_PONG = Experiment(
     start=start,
     seeds=3,
     planned=True,
+    large_policies=True,
 )
 
 # FIRE hands in an answer, so nobody presses it for the player.
@@ -109,4 +111,5 @@ SPARSE_BASICMATH = Experiment(
     start=start,
     seeds=3,
     planned=True,
+    large_policies=True,
 )

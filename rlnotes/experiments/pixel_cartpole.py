@@ -120,6 +120,7 @@ PIXEL_CARTPOLE = Experiment(
     start=start,
     seeds=5,
     planned=True,
+    large_policies=True,
 )
 
 CARTPOLE_LINE = Experiment(
@@ -144,4 +145,5 @@ CARTPOLE_LINE = Experiment(
     start=start,
     seeds=5,
     planned=True,
+    large_policies=True,
 )

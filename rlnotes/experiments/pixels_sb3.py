@@ -111,6 +111,7 @@ def beside_ours(
         start=start,
         seeds=1,
         planned=True,
+        large_policies=True,
     )
 
 

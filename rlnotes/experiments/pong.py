@@ -97,6 +97,7 @@ PONG_PPO = Experiment(
         "given-up": Variant(
             "given up after 25,000 decisions",
             {"length": GIVEN_UP, "agent.anneal_lr": False},
+            replayed=True,
         ),
         "notes": Variant("as in the notes, one environment", NOTES, seeds=1),
         "nature": Variant(
@@ -119,6 +120,7 @@ PONG_PPO = Experiment(
     start=start,
     seeds=3,
     planned=True,
+    large_policies=True,
 )
 
 # --- CleanRL's published settings, the first quarter of their annealing
@@ -161,6 +163,7 @@ PONG_CLEANRL = Experiment(
     start=start,
     seeds=1,
     planned=True,
+    large_policies=True,
 )
 
 # --- A2C
@@ -224,4 +227,5 @@ PONG_A2C = Experiment(
     start=start,
     seeds=3,
     planned=True,
+    large_policies=True,
 )

@@ -10,7 +10,7 @@ def test_it_is_harder_the_longer_a_push_is_held() -> None:
     shares = [coarse_control.share_that_hold(skip) for skip in (1, 2, 3, 4, 5)]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0.3
-    assert shares[4] == 0
+    assert shares[4] < 0.02
 
 
 @pytest.mark.parametrize(("variant", "fires"), [("dqn", False), ("skip-4", True)])

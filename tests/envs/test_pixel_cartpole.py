@@ -86,8 +86,7 @@ def test_it_is_cartpole_four_frames_at_a_time() -> None:
 
 
 # What a push to the right needs to be more than: a sum of place, lean and their speeds.
-# With four frames a push, there are few such sums that keep the pole up, and with five
-# we found none.
+# With four frames a push, few such sums keep the pole up.
 BALANCING = {1: (0.1, 0.3, 1.0, 0.5), 3: (0.1, 0.3, 1.0, 0.5), 4: (0.07, 0.08, 1, 0.24)}
 
 
