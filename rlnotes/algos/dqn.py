@@ -8,6 +8,7 @@ that `bullet/plate` got wrong. s' is where the step led, also when time ran out 
 the one that `parallel/dqn` got wrong.
 
 One environment or many copies of it are played; steps are counted over all of them.
+Observations are vectors, or stacks of pictures seen through an eye.
 """
 
 import copy

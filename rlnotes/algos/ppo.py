@@ -18,7 +18,7 @@ the *same* action must go into both: one drawn anew has nothing to do with what 
 rewarded.
 
 With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE
-(`reinforce_config`).
+(`reinforce_config`); with V, A2C (`a2c_config`).
 """
 
 import math

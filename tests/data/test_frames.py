@@ -73,7 +73,7 @@ games = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(**games)
 def test_it_keeps_what_a_list_of_whole_stacks_keeps(
     seed: int, num_envs: int, steps: int, stack: int, fill: str, capacity: int
