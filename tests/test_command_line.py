@@ -393,7 +393,7 @@ def test_bench_ppo_prints_the_race(capsys: Captured) -> None:
     ("arguments", "expected"),
     [
         (["run", "nope"], "td3bc/pendulum"),
-        (["run", "pong/ppo"], "not built yet"),
+        (["run", "aggrevated/table"], "not built yet"),
         (["run", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["run", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),
         (["bench", "--budget", "nope"], "smoke, ci, full"),

@@ -20,6 +20,12 @@ class Eye:
 
     filters: tuple[tuple[int, int, int], ...] = ((16, 8, 4), (32, 4, 2))
     units: int = 256  # what the eye hands on
+    divisor: float = 255.0  # of the pixels: an eye sees numbers from 0 to 1
+
+
+SMALL_EYE = Eye()
+NATURE_EYE = Eye(((32, 8, 4), (64, 4, 2), (64, 3, 1)), 512)  # Mnih et al., 2015
+LOW_EYE = Eye(((16, 6, 3), (32, 4, 2)), 128)  # for pictures of 42×42
 
 
 Activation = Literal["relu", "tanh"]

@@ -50,7 +50,7 @@ def test_unknown_and_unbuilt_ids_say_what_is_there() -> None:
     with pytest.raises(UserError, match="unknown experiment 'nope'.*td3bc/pendulum"):
         registry.find("nope")
     with pytest.raises(UserError, match="not built yet. Built: td3bc/pendulum"):
-        registry.find("pong/ppo")
+        registry.find("aggrevated/table")
     with pytest.raises(UserError, match="unknown dataset 'nope'.*rlnotes/pendulum/exp"):
         recipes.find("nope")
 
