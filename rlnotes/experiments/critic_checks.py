@@ -25,10 +25,10 @@ Q = Callable[[Tensor, Tensor], Tensor]  # of observations and the world's own ac
 
 @dataclass(frozen=True)
 class Check:
-    """How much is tried. What is further away than `horizon` counts γ^horizon."""
+    """What is tried at each moment. Returns further away than `horizon` are left out:
+    they count γ^horizon."""
 
-    moments: int = 40
-    actions: int = 8  # at each of them: the player's own, close ones, and random ones
+    actions: int = 8  # the player's own, close ones, and random ones
     horizon: int = 400
     before: int = 400  # no moment is as late as this: to get there takes steps, too
 
@@ -55,14 +55,15 @@ def tried(
     world: World,
     player: BatchPolicy,
     episodes: Sequence[Episode],
+    count: int,
     check: Check,
     seed: int,
     goes_on: BatchPolicy | None = None,
 ) -> Trials:
-    """Actions at moments of `episodes`, the first of each the one that `player` would
-    take; `goes_on` where somebody else plays after them."""
+    """Actions at `count` moments of the episodes, the first of each the one that
+    `player` would take; `goes_on` where somebody else plays after them."""
     rng = np.random.default_rng(seed)
-    moments = middle_moments(episodes, check.moments, check.before, rng)
+    moments = middle_moments(episodes, count, check.before, rng)
     obs = np.stack([moment.obs for moment in moments])
     _, space = world.spaces()
     assert isinstance(space, spaces.Box)

@@ -6,6 +6,7 @@ from rlnotes.errors import UserError, unknown
 from rlnotes.experiments import (
     aggrevated,
     bipedal,
+    bipedal_expert,
     bipedal_reinforce,
     decorrelation,
     experts,
@@ -69,6 +70,8 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         gail_race.RACE,
         aggrevated.CARTPOLE,
         aggrevated.ACROBOT,
+        bipedal_expert.BIPEDAL_EXPERT,
+        bipedal_expert.BIPEDAL_CRITIC,
         parallel.PARALLEL_ORCHARD,
         ppo_speed.PPO_SPEED,
         update_speed.UPDATE_SPEED,

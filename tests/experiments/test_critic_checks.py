@@ -11,7 +11,7 @@ from rlnotes.experiments.base import World
 from rlnotes.experiments.critic_checks import Check, choices, compared, tried
 
 PENDULUM = World("Pendulum-v1", {"max_episode_steps": 1_000})
-SMALL = Check(moments=5, actions=3, horizon=20, before=30)
+SMALL = Check(actions=3, horizon=20, before=30)
 
 
 def rest(obs: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def test_the_actions_are_the_players_own_close_ones_and_random_ones() -> None:
 def test_what_is_tried_is_what_is_asked_about() -> None:
     """A critic that plays the world itself is right."""
     played = PENDULUM.play(rest, [0, 1, 2])
-    trials = tried(PENDULUM, rest, played, SMALL, seed=0)
+    trials = tried(PENDULUM, rest, played, 5, SMALL, seed=0)
     assert trials.obs.shape == (5, 3, 3)
     assert trials.action.shape == (5, 3, 1)
 
@@ -88,7 +88,7 @@ def test_somebody_else_may_go_on() -> None:
     def push(obs: np.ndarray) -> np.ndarray:
         return rest(obs) + 2
 
-    trials = tried(PENDULUM, rest, played, SMALL, seed=0, goes_on=push)
+    trials = tried(PENDULUM, rest, played, 5, SMALL, seed=0, goes_on=push)
     assert not trials.action[:, 0].any()
     rows: list[Episode] = [one for row in trials.episodes for one in row]
     assert all((one.actions[1:] == 2).all() for one in rows)

@@ -20,6 +20,8 @@ BESIDE = {  # what rows of the ledger rest on
     "gail/race",
     "aggrevated/cartpole",
     "aggrevated/acrobot",
+    "experts/bipedal",
+    "experts/bipedal-critic",
     "parallel/orchard",
     "parallel/ppo-speed",
     "parallel/update-speed",
