@@ -22,6 +22,7 @@ BESIDE = {  # what rows of the ledger rest on
     "aggrevated/acrobot",
     "experts/bipedal",
     "experts/bipedal-critic",
+    "aggrevated/soft-q",
     "parallel/orchard",
     "parallel/ppo-speed",
     "parallel/update-speed",
