@@ -91,10 +91,10 @@ def choices(
 def compared(q: np.ndarray, returns: np.ndarray) -> Metrics:
     """What a critic says beside what came, both (moments, actions).
 
-    `advantage_correlation` is between what both say of actions beyond the mean at the
-    same moment, `action_rank_correlation` the mean over moments of Spearman's, and
-    `best_action_gain` what is won by taking the action that the critic likes best, of
-    those tried, instead of the player's own.
+    Spreads are deviations from the mean at the same moment: how much depends on the
+    action. `advantage_correlation` is between these, `action_rank_correlation` the mean
+    over moments of Spearman's, and `best_action_gain` what is won by taking the action
+    that the critic likes best, of those tried, instead of the player's own.
     """
     ahead, truly = (x - x.mean(1, keepdims=True) for x in (q, returns))
     ranks = (rankdata(x, axis=1) for x in (q, returns))
@@ -104,6 +104,8 @@ def compared(q: np.ndarray, returns: np.ndarray) -> Metrics:
         "return_mean": float(returns.mean()),
         "q_bias": float((q - returns).mean()),
         "q_error": float(np.sqrt(np.square(q - returns).mean())),
+        "q_spread": float(ahead.std()),
+        "return_spread": float(truly.std()),
         "q_correlation": correlation(q, returns),
         "advantage_correlation": correlation(ahead, truly),
         "action_rank_correlation": float(
