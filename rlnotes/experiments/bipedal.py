@@ -229,6 +229,8 @@ BIPEDAL_PPO = Experiment(
         "truncation-terminates": Variant(
             "time limit treated as an end", TIME_LIMIT_ENDS
         ),
+        # Five times the steps of `bipedal/aggrevated-reinforce`.
+        "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}),
         **fresh_seeds(),
     },
     bars=walks("ppo"),

@@ -5,7 +5,7 @@ import torch
 
 from rlnotes.algos import fitted_q, ppo
 from rlnotes.algos.policy import Policy
-from rlnotes.experiments import bipedal_expert
+from rlnotes.experiments import bipedal_aggrevated, bipedal_expert
 from rlnotes.experiments.bipedal import EASY
 from rlnotes.experiments.bipedal_expert import BIPEDAL_CRITIC, BIPEDAL_EXPERT
 
@@ -18,7 +18,8 @@ def a_walker(monkeypatch: pytest.MonkeyPatch) -> Policy:
     config = BIPEDAL_EXPERT.settings.agent
     walker = ppo.new_policy(*EASY.spaces(), config)
     critic = fitted_q.Agent(walker, BIPEDAL_CRITIC.settings.agent).critic
-    monkeypatch.setattr(bipedal_expert, "recorded", lambda run: walker)
+    for module in (bipedal_expert, bipedal_aggrevated):
+        monkeypatch.setattr(module, "recorded", lambda run: walker)
     monkeypatch.setattr(
         bipedal_expert, "recorded_tensors", lambda run: critic.state_dict()
     )
