@@ -76,9 +76,10 @@ def start(settings: WalkingLesson, seed: int) -> Trial:
         settings.fall_penalty,
         max_episode_steps=settings.max_episode_steps,
     )
-    spaces = envs.single_observation_space, envs.single_action_space
-    scale = settings.obs_scale(np.empty((0, *spaces[0].shape)))  # type: ignore[misc]
-    policy = aggrevated.new_policy(*spaces, settings.agent, *scale)
+    seen, actions = envs.single_observation_space, envs.single_action_space
+    assert seen.shape is not None
+    scale = settings.obs_scale(np.empty((0, *seen.shape)))
+    policy = aggrevated.new_policy(seen, actions, settings.agent, *scale)
     agent = aggrevated.Agent(policy, settings.agent)
     stream = aggrevated.train(agent, expert, envs, settings.steps, seed)
     return new_trial(policy, agent, stream, world, settings)

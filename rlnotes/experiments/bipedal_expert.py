@@ -12,7 +12,7 @@ expert of the notes does there, and has a critic, too.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -149,7 +149,9 @@ def watched(walker: Policy, settings: CriticSettings) -> Transitions:
     player = Slipping(walker.act, shares, settings.longest_slip, walker.action_dim)
     steps = settings.watched_steps * settings.steps // count
     data = Transitions(steps * count, walker.obs_shape, walker.action_dim)
-    obs, _ = envs.reset(seed=reset_seeds("train", COLLECTING_SEED, count))
+    # One seed each; the base class declares a single one.
+    starts: Any = reset_seeds("train", COLLECTING_SEED, count)
+    obs, _ = envs.reset(seed=starts)
     for _ in range(steps):
         action = player(obs)
         next_obs, reward, terminated, _, info = envs.step(action)

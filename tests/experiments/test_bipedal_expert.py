@@ -3,6 +3,7 @@ critic."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_a_slip_is_held_for_a_while_and_differs_between_worlds() -> None:
     changes = np.flatnonzero(np.diff(np.r_[False, same, False].astype(int)))
     lengths = 1 + changes[1::2] - changes[::2]
     assert set(lengths) == set(range(2, 9))
-    assert not (played[:, 0] == played[:, 1])[slips].any()
+    assert not np.equal(played[slips, 0], played[slips, 1]).any()
 
 
 def test_what_is_watched_is_the_same_for_every_seed(a_walker: Policy) -> None:
@@ -90,7 +91,8 @@ def test_critics_differ_by_one_thing(variant: str, setting: str) -> None:
 
 
 def test_each_learns_and_is_judged_on_its_own_course() -> None:
-    for experiment, name in ((BIPEDAL_EXPERT, "ppo"), (BIPEDAL_CRITIC, "fitted")):
+    pairs: list[tuple[Any, str]] = [(BIPEDAL_EXPERT, "ppo"), (BIPEDAL_CRITIC, "fitted")]
+    for experiment, name in pairs:
         worlds = {
             variant: experiment.world(experiment.settings_for(variant, "full"))
             for variant in (name, "hardcore")
