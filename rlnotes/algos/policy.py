@@ -371,10 +371,7 @@ def load_policy(path: Path, key: str, owner: str, remake: str) -> Policy:
     error message."""
     header = _header(path, remake)
     if header.get("owner") != owner:
-        raise UserError(
-            f"{path}: the checkpoint of '{header.get('owner')}', not of '{owner}'. Make"
-            f" it again with: {remake}"
-        )
+        raise _foreign(path, header, owner, remake)
     if _entry(key) not in header:
         raise UserError(
             f"{path}: no policy '{key}' in it, only {', '.join(_keys(header))}. Make it"
@@ -389,6 +386,17 @@ def load_policy(path: Path, key: str, owner: str, remake: str) -> Policy:
     except (*DAMAGE, UserError) as problem:
         raise _damaged(path, str(problem), remake) from problem
     return policy
+
+
+def load_tensors(path: Path, key: str, owner: str, remake: str) -> dict[str, Tensor]:
+    """What is kept under a key beside the policies of `owner`, such as a critic."""
+    header = _header(path, remake)
+    if header.get("owner") != owner:
+        raise _foreign(path, header, owner, remake)
+    found = _tensors(path, key)
+    if not found:
+        raise UserError(f"{path}: no '{key}' in it. Make it with: {remake}")
+    return found
 
 
 def policy_keys(path: Path, remake: str = "the run that left it behind") -> list[str]:
@@ -410,6 +418,15 @@ def _damaged(path: Path, reason: str, remake: str) -> UserError:
     said = " ".join(reason.split())
     return UserError(
         f"{path}: damaged checkpoint ({said}). Make it again with: {remake}"
+    )
+
+
+def _foreign(
+    path: Path, header: Mapping[str, str], owner: str, remake: str
+) -> UserError:
+    return UserError(
+        f"{path}: the checkpoint of '{header.get('owner')}', not of '{owner}'. Make it"
+        f" again with: {remake}"
     )
 
 

@@ -34,7 +34,14 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
-from rlnotes.algos.networks import Eye, RunningMeanStd, adam, check_gamma, network
+from rlnotes.algos.networks import (
+    Eye,
+    RunningMeanStd,
+    adam,
+    check_gamma,
+    log_tanh_slope,
+    network,
+)
 from rlnotes.algos.policy import Policy, require_head
 from rlnotes.envs.vector import led_to, require_same_step
 from rlnotes.errors import UserError
@@ -447,19 +454,35 @@ def grad_share(loss: Tensor, value: Tensor, target: Tensor) -> Tensor:
 
 def std_diagnostics(policy: Policy, outputs: Tensor) -> Diagnostics:
     """Of continuous actions, after the last step of an update: how large log σ is, what
-    share of it lies beyond its bounds, and the gradient that came to it."""
+    share of it lies beyond its bounds, the gradient that came to it, and the entropy of
+    what is played."""
     if policy.head != "gaussian":
         return {}
     last = policy.net[-1]
     assert isinstance(last, nn.Linear)
     assert last.weight.grad is not None
     _, unbounded = outputs.chunk(2, dim=-1)
-    _, log_std = policy.mean_and_log_std(outputs)
+    mean, log_std = policy.mean_and_log_std(outputs)
     return {
+        "squashed_entropy": squashed_entropy(mean, log_std).mean(),
         "log_std": log_std.mean(),
         "bounded_std_fraction": (unbounded != log_std).float().mean(),
         "log_std_grad_norm": last.weight.grad[policy.action_dim :].norm(),
     }
+
+
+def squashed_entropy(mean: Tensor, log_std: Tensor) -> Tensor:
+    """Of actions in [−1, 1], summed: H[tanh u] = H[u] + E[log(1 − tanh²u)].
+
+    H[u] grows with σ without end. H[tanh u] is log 2 at most, where all actions are
+    equally likely, and falls again when most are −1 or 1. The mean is taken over points
+    of the Gaussian, so that no dice are thrown for a diagnostic.
+    """
+    points = torch.linspace(-5, 5, 101)
+    chances = torch.softmax(-0.5 * points.square(), dim=0)
+    raw = mean[..., None] + log_std.exp()[..., None] * points
+    lost = log_tanh_slope(raw) @ chances
+    return (0.5 * math.log(2 * math.pi * math.e) + log_std + lost).sum(-1)
 
 
 def train(

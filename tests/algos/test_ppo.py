@@ -324,6 +324,37 @@ def test_the_first_actions_spread_as_far_as_they_are_told() -> None:
     assert dist.stddev.flatten().tolist() == pytest.approx([0.3] * 5, rel=0.05)
 
 
+@pytest.mark.parametrize("std", [0.05, 0.5, 1.0, 7.389])
+@pytest.mark.parametrize("mean", [0.0, 1.5])
+def test_the_entropy_of_what_is_played_by_integration(mean: float, std: float) -> None:
+    """Of the density over [−1, 1], from the chance of each small interval. Its width is
+    tanh v − tanh u = sinh(v − u) / (cosh u cosh v), which does not round to 0."""
+    edges = torch.linspace(-60, 60, 40_001, dtype=torch.float64)
+    chance = torch.special.ndtr((edges - mean) / std).diff()
+    log_width = edges.diff().sinh().log() - edges.cosh().log().unfold(0, 2, 1).sum(-1)
+    wanted = torch.special.entr(chance) + chance * log_width
+    found = ppo.squashed_entropy(
+        torch.full((3, 2), mean), torch.full((3, 2), std).log()
+    )
+    assert found.tolist() == pytest.approx([2 * wanted.sum().item()] * 3, abs=0.02)
+
+
+def test_entropy_grows_without_end_before_the_tanh_and_falls_again_after_it() -> None:
+    """An even spread over [−1, 1] is the most that can be played: log 2."""
+    log_std = torch.linspace(-4, 3, 200)[:, None]
+    before = ppo.output_distribution(
+        Policy((1,), [-1], [1], (), "gaussian", log_std_bounds=(-9, 9)),
+        torch.cat([torch.zeros_like(log_std), log_std], dim=-1),
+    ).entropy()
+    after = ppo.squashed_entropy(torch.zeros_like(log_std), log_std)
+    assert (before.diff() > 0).all()
+    assert after.max() < np.log(2)
+    best = log_std[after.argmax()].exp().item()
+    assert best == pytest.approx(0.87, abs=0.05)
+    assert after[-1] < after.max() - 10
+    assert (before[:40] < 0).all()  # also without a tanh: a density may be above 1
+
+
 def test_an_agent_leaves_the_policy_as_it_is_given() -> None:
     world = Countdown()
     policy = Policy.for_spaces(world.observation_space, world.action_space, (16,))
