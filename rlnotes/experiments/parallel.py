@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch.nn.functional as F
 from gymnasium.vector import VectorEnv
 
 from rlnotes.algos import dqn
-from rlnotes.autopsies import corrupted_successor, rare_ends, unreal_step
+from rlnotes.autopsies import corrupted_successor, one_coin, rare_ends, unreal_step
 from rlnotes.data.rollouts import Episode
 from rlnotes.envs.vector import Backend, make_vec_env, require_different_copies
 from rlnotes.experiments.base import (
@@ -80,13 +79,6 @@ def notes_epsilon(step: int, steps: int, config: dqn.Config) -> float:
     return max(config.final_epsilon, 0.95 ** ((step - 1) // EPOCH))
 
 
-def one_coin_for_all(
-    rng: np.random.Generator, num_envs: int, chance: float
-) -> np.ndarray:
-    """All environments act at random, or none does."""
-    return np.full(num_envs, rng.uniform() < chance)
-
-
 def after_every_tenth_epoch(step: int, done: bool, config: dqn.Config) -> bool:
     """And after the first."""
     return step % config.target_update_interval == EPOCH
@@ -94,7 +86,7 @@ def after_every_tenth_epoch(step: int, done: bool, config: dqn.Config) -> bool:
 
 CORRUPTED = of_agent(corrupted_successor.FAULT)
 HUBER = of_agent(rare_ends.FAULT)
-ONE_COIN = {"agent.explorers": one_coin_for_all}
+ONE_COIN = of_agent(one_coin.FAULT)
 SELDOM = {
     "agent.target_update_interval": 10 * EPOCH,
     "agent.target_due": after_every_tenth_epoch,

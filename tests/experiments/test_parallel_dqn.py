@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rlnotes.algos import dqn
+from rlnotes.autopsies import one_coin
 from rlnotes.envs.orchard import PICK, WALK
 from rlnotes.experiments import parallel, registry
 from rlnotes.runs.run import train_live
@@ -45,7 +46,7 @@ def test_the_notes_renew_the_target_after_the_first_and_every_tenth_epoch() -> N
 
 def test_one_coin_for_all_is_one() -> None:
     rng = np.random.default_rng(0)
-    thrown = np.array([parallel.one_coin_for_all(rng, 4, 0.3) for _ in range(2_000)])
+    thrown = np.array([one_coin.one_coin_for_all(rng, 4, 0.3) for _ in range(2_000)])
     assert (thrown == thrown[:, :1]).all()
     assert thrown.mean() == pytest.approx(0.3, abs=0.04)
 
