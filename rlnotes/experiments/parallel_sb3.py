@@ -57,7 +57,7 @@ class Sb3DqnSettings(Settings):
 def training_env(settings: Sb3DqnSettings) -> gym.Env[Any, Any]:
     env = CARTPOLE.make()
     if settings.reward_scale != 1:
-        env = TransformReward(env, lambda reward: settings.reward_scale * reward)
+        env = TransformReward(env, lambda reward: settings.reward_scale * float(reward))
     return env
 
 

@@ -1,6 +1,7 @@
 """The picture of autoreset shows what Gymnasium does."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -45,9 +46,10 @@ def linear_policy(*weights: float) -> Policy:
     positive; Q of pushing to the left is 0."""
     env = gym.make("CartPole-v1")
     policy = Policy.for_spaces(env.observation_space, env.action_space, ())
+    last: Any = policy.net[-1]
     with torch.no_grad():
-        policy.net[-1].bias.zero_()
-        policy.net[-1].weight.copy_(torch.tensor([[0.0] * 4, weights]))
+        last.bias.zero_()
+        last.weight.copy_(torch.tensor([[0.0] * 4, weights]))
     return policy
 
 
