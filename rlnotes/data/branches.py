@@ -5,8 +5,8 @@ does the same again for the same actions: so a moment is reached by playing its 
 once more. Where the world comes to another place, that is an error.
 
 Every branch has a world of its own, and so should have the episodes. Box2D's worlds
-keep something of what was played in them before: after the same reset they differ in
-the last digits, and a walker's steps do not stay close for long.
+keep something of what was played in them before, and a walker that takes the same steps
+after the same reset is soon elsewhere.
 """
 
 from collections.abc import Callable, Sequence

@@ -43,13 +43,18 @@ class Stage:
 
     Up to `at_once` of them advance together so that the policy is asked once for all.
     Every episode begins with a seeded reset, so it does not matter what was played in
-    its world before. Use it as a context, or close it.
+    its world before. Where it does, worlds are made `anew` for every episode: Box2D's
+    keep something that a reset does not clear, and then, after the same seed and the
+    same first action, a walker's knees are elsewhere. Use it as a context, or close it.
     """
 
     def __init__(
-        self, make_env: Callable[[], gym.Env[Any, Any]], at_once: int = AT_ONCE
+        self,
+        make_env: Callable[[], gym.Env[Any, Any]],
+        at_once: int = AT_ONCE,
+        anew: bool = False,
     ) -> None:
-        self._make_env, self._at_once = make_env, at_once
+        self._make_env, self._at_once, self._anew = make_env, at_once, anew
         self._envs: list[gym.Env[Any, Any]] = []
 
     def play(
@@ -65,6 +70,8 @@ class Stage:
         with bar(desc=progress, show=progress is not None, **counted) as shown:
             for first in range(0, len(seeds), self._at_once):
                 group = seeds[first : first + self._at_once]
+                if self._anew:
+                    self.close()
                 episodes += play_together(self._worlds(len(group)), policy, group)
                 shown.update(len(group))
         return episodes

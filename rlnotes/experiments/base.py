@@ -29,12 +29,13 @@ class World:
     success: Callable[[Episode], bool] | None = None
     reference: tuple[float, float] | None = None  # returns that score 0 and 100
     at_once: int = 50  # copies played side by side; one of PyBullet's takes 38 MB
+    anew: bool = False  # they remember what was played in them
 
     def make(self, **more: Any) -> gym.Env:
         return gym.make(self.env_id, **{**self.options, **more})
 
     def stage(self) -> Stage:
-        return Stage(self.make, self.at_once)
+        return Stage(self.make, self.at_once, self.anew)
 
     def play(
         self, policy: BatchPolicy, starts: Sequence[int], progress: str | None = None
