@@ -3,9 +3,13 @@
 Few worlds can be saved in the middle. But a world that draws its dice in the reset only
 does the same again for the same actions: so a moment is reached by playing its episode
 once more. Where the world comes to another place, that is an error.
+
+Every branch has a world of its own, and so should have the episodes. Box2D's worlds
+keep something of what was played in them before, and a walker that takes the same steps
+after the same reset is soon elsewhere.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -77,28 +81,18 @@ def branches(
         for moment, choices in zip(moments, actions, strict=True)
         for action in choices
     ]
-    envs = [make_env() for _ in range(min(at_once, len(tried)))]
-    found = iter(_played(envs, policy, tried, horizon))
-    try:
-        return [[next(found) for _ in choices] for choices in actions]
-    finally:
-        for env in envs:
-            env.close()
-
-
-def _played(
-    envs: Sequence[gym.Env[Any, Any]],
-    policy: BatchPolicy,
-    tried: Sequence[tuple[Moment, np.ndarray]],
-    horizon: int,
-) -> Iterator[Episode]:
-    for first in range(0, len(tried), len(envs)):
-        group = tried[first : first + len(envs)]
-        worlds = [
-            Branch(env, *one, horizon) for env, one in zip(envs, group, strict=False)
-        ]
-        seeds = [moment.episode.seed for moment, _ in group]
-        yield from play_together(worlds, policy, seeds)
+    found: list[Episode] = []
+    for first in range(0, len(tried), at_once):
+        group = tried[first : first + at_once]
+        worlds = [Branch(make_env(), *one, horizon) for one in group]
+        try:
+            seeds = [moment.episode.seed for moment, _ in group]
+            found += play_together(worlds, policy, seeds)
+        finally:
+            for world in worlds:
+                world.close()
+    rest = iter(found)
+    return [[next(rest) for _ in choices] for choices in actions]
 
 
 def middle_moments(

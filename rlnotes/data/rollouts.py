@@ -44,8 +44,11 @@ class Stage:
 
     Up to `at_once` of them advance together so that the policy is asked once for all.
     Every episode begins with a seeded reset, so it does not matter what was played in
-    its world before. Without `keep_obs` nothing is kept of what was seen but the last:
-    pictures of long games fill the memory. Use it as a context, or close it.
+    its world before. Where it does, worlds are made `anew` for every episode: Box2D's
+    keep something that a reset does not clear, and then, after the same seed and the
+    same first action, a walker's knees are elsewhere. Without `keep_obs` nothing is
+    kept of what was seen but the last: pictures of long games fill the memory. Use it
+    as a context, or close it.
     """
 
     def __init__(
@@ -53,8 +56,10 @@ class Stage:
         make_env: Callable[[], gym.Env[Any, Any]],
         at_once: int = AT_ONCE,
         keep_obs: bool = True,
+        anew: bool = False,
     ) -> None:
-        self._make_env, self._at_once, self._keep_obs = make_env, at_once, keep_obs
+        self._make_env, self._at_once = make_env, at_once
+        self._keep_obs, self._anew = keep_obs, anew
         self._envs: list[gym.Env[Any, Any]] = []
 
     def play(
@@ -70,6 +75,8 @@ class Stage:
         with bar(desc=progress, show=progress is not None, **counted) as shown:
             for first in range(0, len(seeds), self._at_once):
                 group = seeds[first : first + self._at_once]
+                if self._anew:
+                    self.close()
                 worlds = self._worlds(len(group))
                 episodes += play_together(worlds, policy, group, self._keep_obs)
                 shown.update(len(group))

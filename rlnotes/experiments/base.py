@@ -30,6 +30,7 @@ class World:
     success: Callable[[Episode], bool] | None = None
     reference: tuple[float, float] | None = None  # returns that score 0 and 100
     at_once: int = 50  # copies played side by side; one of PyBullet's takes 38 MB
+    anew: bool = False  # they remember what was played in them
     keep_obs: bool = True  # False where they are pictures: a game of them takes 50 MB
     sampled: bool = False  # judged at the end with drawn actions, too
 
@@ -37,7 +38,7 @@ class World:
         return gym.make(self.env_id, **{**self.options, **more})
 
     def stage(self) -> Stage:
-        return Stage(self.make, self.at_once, self.keep_obs)
+        return Stage(self.make, self.at_once, self.keep_obs, self.anew)
 
     def play(
         self, policy: BatchPolicy, starts: Sequence[int], progress: str | None = None

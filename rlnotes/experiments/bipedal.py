@@ -53,6 +53,7 @@ def finished(episode: Episode) -> bool:
 @dataclass(frozen=True)
 class Course(World):
     success: Callable[[Episode], bool] | None = finished
+    anew: bool = True
 
     def scores(self, episodes: Sequence[Episode]) -> Metrics:
         falls = np.mean([fell(episode) for episode in episodes])

@@ -163,9 +163,7 @@ FRESHLY = aggrevated.Config(
     log_std_bounds=(-2.0, 1.0),
     hidden=(128, 128),
 )
-CLIPPED = replace(
-    FRESHLY, actions=aggrevated.rollout_actions, clip_coef=0.2, update_epochs=10
-)
+CLIPPED = replace(FRESHLY, actions=aggrevated.rollout_actions, clip_coef=0.2)
 
 EXECUTED: Override = {
     f"agent.{name}": value for name, value in executed_actions.FAULT.items()

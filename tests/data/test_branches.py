@@ -58,6 +58,25 @@ def test_the_first_action_is_another_one_and_then_the_player_goes_on() -> None:
             assert (len(episode.rewards), episode.truncated) == (7, True)
 
 
+def test_every_branch_has_a_world_of_its_own() -> None:
+    """One of Box2D's that was played in before would not do the same again."""
+    made = []
+
+    def make_env() -> gym.Env[Any, Any]:
+        made.append(WALKER())
+        return made[-1]
+
+    (played,) = rollout(WALKER, limp, [3])
+    moments = [Moment(played, step) for step in (40, len(played.rewards) - 1)]
+    actions = [np.zeros((3, 4), np.float32)] * 2
+    found = branches(make_env, limp, moments, actions, 50, at_once=2)
+    assert len(made) == 6
+    for moment, choices in zip(moments, found, strict=True):
+        for again in choices:
+            rest = played.rewards[moment.step :][:50]
+            assert again.rewards == pytest.approx(rest, abs=1e-5)
+
+
 class Dice(gym.Wrapper[Any, Any, Any, Any]):
     """Draws in every step, and not from its seed."""
 
