@@ -88,9 +88,11 @@ class AtariEnv(gym.Env[np.ndarray, int]):
         import ale_py  # registers its own worlds
 
         game = Game(**options)
+        known = ale_py.roms.get_all_rom_ids()
+        if game.name not in known:
+            raise unknown("game", game.name, known)
         rom = ale_py.roms.get_rom_path(game.name)
-        if rom is None:
-            raise unknown("game", game.name, ale_py.roms.get_all_rom_ids())
+        assert rom is not None
         self.game, self.render_mode = game, render_mode
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self.ale = ale_py.ALEInterface()

@@ -65,6 +65,7 @@ def test_the_vector_shows_what_the_plain_game_shows(game: Game, steps: int) -> N
                 assert apart(obs[0], plain.reset()[0]) <= 1
 
 
+@pytest.mark.slow(seconds=2)
 def test_it_keeps_the_contract_of_vectors() -> None:
     with closing(make_atari_vec_env(LIVES, 3)) as envs:
         require_same_step(envs, "a learner")
@@ -194,6 +195,7 @@ def test_rewards_are_clipped_to_their_sign_if_asked() -> None:
     assert np.array_equal(rewards[True], np.sign(rewards[False]))
 
 
+@pytest.mark.slow(seconds=2)
 def test_same_seeds_same_bits_other_seeds_other_waits() -> None:
     def start(seed: Any) -> np.ndarray:
         with closing(make_atari_vec_env(Game(), 3)) as envs:
