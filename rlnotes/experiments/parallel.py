@@ -183,7 +183,6 @@ PARALLEL_ORCHARD = Experiment(
     variants={
         "dqn": Variant("true successors"),
         "corrupted": Variant("the next start as successor", CORRUPTED),
-        "huber": Variant("the Huber loss", HUBER, replayed=True),
     },
     bars=(
         Bar("DQN walks to where more grows", "dqn", "worst", ">=", 570.0),
