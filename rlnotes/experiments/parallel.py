@@ -142,9 +142,7 @@ PARALLEL_DQN = Experiment(
             "as in the notes, true successors", NOTES, planned=True
         ),
         "one-coin": Variant("one coin for all", ONE_COIN, planned=True),
-        "seldom": Variant(
-            "target renewed as seldom as in the notes", SELDOM, planned=True
-        ),
+        "seldom": Variant("target renewed as seldom as in the notes", SELDOM),
         "constant-rate": Variant(
             "learning rate not annealed", CONSTANT_RATE, planned=True
         ),
