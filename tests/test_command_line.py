@@ -103,7 +103,7 @@ def test_list_shows_47_rows_with_the_agreed_keys(capsys: Captured) -> None:
     assert [row["id"] for row in rows] == [row.id for row in ledger.ROWS]
     assert len(rows) == 47
     assert all(", ".join(row) == LIST_KEYS for row in rows)
-    assert {row["verdict"] for row in rows} == {"not recorded yet", "not built yet"}
+    assert {row["verdict"] for row in rows} == {"not recorded yet"}
 
 
 def test_the_table_has_a_line_for_every_row(capsys: Captured) -> None:
@@ -157,7 +157,7 @@ def test_list_goes_on_past_a_damaged_record(
     found = {row["id"]: row["verdict"] for row in json.loads(shown.out)}
     assert found[run.id] == verdict
     others = {one for id, one in found.items() if id != run.id}
-    assert others == {"not recorded yet", "not built yet"}
+    assert others == {"not recorded yet"}
     assert shown.err.count("\n") == (verdict == "damaged record")
     assert (str(run.json) in shown.err) == (verdict == "damaged record")
 
@@ -393,7 +393,6 @@ def test_bench_ppo_prints_the_race(capsys: Captured) -> None:
     ("arguments", "expected"),
     [
         (["run", "nope"], "td3bc/pendulum"),
-        (["run", "pong/ppo"], "not built yet"),
         (["run", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["run", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),
         (["bench", "--budget", "nope"], "smoke, ci, full"),

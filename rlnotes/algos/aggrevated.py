@@ -127,7 +127,7 @@ class Config:
     anneal_lr: bool = False  # let rate or δ fall on a line, to zero at the last step
 
     initial_beta: float = 1.0
-    beta_schedule: Literal["linear", "exponential"] = "linear"
+    beta_schedule: Literal["linear", "exponential", "harmonic"] = "linear"
     mixing_fraction: float = 0.5  # of all steps, until β is 0 on its line
     beta_decay: float = 0.9  # or what is left of β after each roll-in
     mixing: Literal["step", "episode"] = "step"  # who plays is drawn for each of these
@@ -138,7 +138,9 @@ class Config:
     batch_size: int = 256
     gamma: float = 0.99  # of V in "one_step" and of the mixture
     gae_lambda: float = 0.0  # of "one_step": 0 trusts V*, 1 is plain policy gradient
+    ent_coef: float = 0.0  # of the entropy, before the tanh
     initial_std: float = 1.0  # of continuous actions, before the tanh
+    log_std_bounds: tuple[float, float] = (-4.0, 1.0)
     hidden: tuple[int, ...] = (64, 64)
 
     def __post_init__(self) -> None:
@@ -161,6 +163,7 @@ class Config:
             gamma=self.gamma,
             gae_lambda=gae_lambda,
             initial_std=self.initial_std,
+            log_std_bounds=self.log_std_bounds,
             hidden=self.hidden,
         )
 
@@ -170,6 +173,8 @@ def beta(config: Config, update: int, progress: float) -> float:
     share of all steps."""
     if config.beta_schedule == "exponential":
         return config.initial_beta * config.beta_decay**update
+    if config.beta_schedule == "harmonic":
+        return config.initial_beta / (update + 1)
     return config.initial_beta * max(0.0, 1 - progress / config.mixing_fraction)
 
 
@@ -524,10 +529,15 @@ def update(
                 for name, value in diagnostics.items()
                 if name.endswith("_deviation")
             }
+            if config.ent_coef:
+                dist = ppo.output_distribution(policy, outputs)
+                loss = loss - config.ent_coef * dist.entropy().mean()
             if config.optimiser == "natural":
                 natural_step(agent, encoded, loss, left * config.target_kl)
             else:
                 adam_step(agent, loss, left * config.learning_rate)
+    if diagnostics and config.optimiser == "adam":
+        diagnostics |= ppo.std_diagnostics(policy, outputs.detach())
     agent.updates += 1
     return diagnostics | first | update_diagnostics(agent, roll_in)
 

@@ -8,6 +8,7 @@ that `bullet/plate` got wrong. s' is where the step led, also when time ran out 
 the one that `parallel/dqn` got wrong.
 
 One environment or many copies of it are played; steps are counted over all of them.
+Observations are vectors, or stacks of pictures seen through an eye.
 """
 
 import copy
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 
 from rlnotes.algos.networks import adam, check_gamma
 from rlnotes.algos.policy import Policy, require_head
+from rlnotes.data.frames import FrameTransitions
 from rlnotes.data.transitions import Batch, Transitions
 from rlnotes.envs.vector import as_vector, led_to, require_same_step
 from rlnotes.seeding import reset_seeds
@@ -79,12 +81,20 @@ class Config:
     target_due: Callable[[int, bool, "Config"], bool] = on_schedule
     double_q: bool = True  # False: Q' also chooses the action that it values
     loss: Callable[[Tensor, Tensor], Tensor] = F.smooth_l1_loss
+    max_grad_norm: float | None = None  # of all gradients together
     epsilon: Callable[[int, int, "Config"], float] = linear_epsilon
     explorers: Callable[[np.random.Generator, int, float], np.ndarray] = one_coin_each
     successor: Callable[..., np.ndarray] = true_successor
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
+
+
+def new_memory(policy: Policy, config: Config) -> Transitions | FrameTransitions:
+    """Stacks of pictures share most of what they show, so each is stored once."""
+    if policy.eye is not None:
+        return FrameTransitions(config.buffer_size, policy.obs_shape)
+    return Transitions(config.buffer_size, policy.obs_shape, 1)
 
 
 class Agent:
@@ -96,9 +106,7 @@ class Agent:
         self.policy = policy
         self.target = copy.deepcopy(policy.net)
         self.optimiser = adam(policy.net.parameters(), config.learning_rate)
-        self.memory = Transitions(
-            config.buffer_size, policy.obs_shape, 1, policy.obs_dtype
-        )
+        self.memory = new_memory(policy, config)
         self.rng = np.random.default_rng(0)  # from the seed, once it trains
         self.step = 0  # environment steps
         self.target_updates = 0
@@ -135,6 +143,8 @@ def update(agent: Agent, batch: Batch) -> Diagnostics:
     loss, diagnostics = td_loss(q, batch, target, config.loss)
     agent.optimiser.zero_grad()
     loss.backward()
+    if config.max_grad_norm is not None:
+        nn.utils.clip_grad_norm_(q.parameters(), config.max_grad_norm)
     agent.optimiser.step()
     return diagnostics
 

@@ -28,6 +28,8 @@ from rlnotes.data.transitions import Transitions
 
 Diagnostics = dict[str, Tensor]
 
+ASKED_AT_ONCE = 50_000  # observations; a million would take gigabytes
+
 
 @dataclass(frozen=True)
 class Config:
@@ -116,7 +118,8 @@ def train(
     what it does after each transition."""
     config, policy, raw = agent.config, agent.policy, data.all()
     action = raw.action.squeeze(-1) if policy.head == "argmax" else raw.action
-    chosen = torch.as_tensor(np.asarray(act(raw.next_obs.numpy())))
+    parts = raw.next_obs.split(ASKED_AT_ONCE)
+    chosen = torch.cat([torch.as_tensor(np.asarray(act(x.numpy()))) for x in parts])
     obs, next_obs = policy.encode_obs(raw.obs), policy.encode_obs(raw.next_obs)
     played, next_action = features(agent, action), features(agent, chosen)
     while agent.step < steps:

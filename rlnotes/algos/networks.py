@@ -1,5 +1,6 @@
 """The few pieces every learner shares."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,6 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from gymnasium.wrappers.utils import update_mean_var_count_from_moments
 from torch import Tensor, nn
 
@@ -20,6 +22,12 @@ class Eye:
 
     filters: tuple[tuple[int, int, int], ...] = ((16, 8, 4), (32, 4, 2))
     units: int = 256  # what the eye hands on
+    divisor: float = 255.0  # of the pixels: an eye sees numbers from 0 to 1
+
+
+SMALL_EYE = Eye()
+NATURE_EYE = Eye(((32, 8, 4), (64, 4, 2), (64, 3, 1)), 512)  # Mnih et al., 2015
+LOW_EYE = Eye(((16, 6, 3), (32, 4, 2)), 128)  # for pictures of 42×42
 
 
 Activation = Literal["relu", "tanh"]
@@ -123,6 +131,12 @@ class RunningMeanStd(nn.Module):
         )
         for buffer, value in zip(known, updated, strict=True):
             buffer.copy_(torch.as_tensor(value))
+
+
+def log_tanh_slope(raw: Tensor) -> Tensor:
+    """log(1 − tanh²(u)), written so that it neither overflows nor rounds to log(0) for
+    large |u|. It is what a density loses in the tanh."""
+    return 2 * (math.log(2) - raw - F.softplus(-2 * raw))
 
 
 def adam(parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.Adam:

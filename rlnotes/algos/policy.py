@@ -27,6 +27,7 @@ from rlnotes.errors import UserError, unknown
 Head = Literal["tanh", "clip", "gaussian", "argmax"]
 
 FORMAT = "rlnotes-policies-2"
+BATCH_DIMENSIONS = 1 + space_checks.PICTURE_DIMENSIONS
 
 
 class Policy(nn.Module):
@@ -170,7 +171,9 @@ class Policy(nn.Module):
         return mean, log_std.clamp(*self.log_std_bounds)
 
     def encode_obs(self, obs: Tensor) -> Tensor:
-        return obs / 255 if self.eye else (obs - self.obs_mean) / self.obs_std
+        if self.eye:
+            return as_channels_last(obs) / self.eye.divisor
+        return (obs - self.obs_mean) / self.obs_std
 
     def encode_array(self, obs: np.ndarray) -> Tensor:
         return self.encode_obs(torch.as_tensor(obs, dtype=self.obs_dtype))
@@ -217,6 +220,14 @@ class Policy(nn.Module):
         return self.decode_action(torch.tanh(mean + log_std.exp() * noise)).numpy()
 
 
+def as_channels_last(pictures: Tensor) -> Tensor:
+    """The same pictures in the order in memory in which convolutions learn a fifth
+    faster on a CPU."""
+    if pictures.dim() != BATCH_DIMENSIONS:
+        return pictures
+    return pictures.contiguous(memory_format=torch.channels_last)
+
+
 def draw(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """One action per row of `probs`, by inverting the cumulative probability.
 
@@ -239,7 +250,7 @@ def _obs_scale(
             raise UserError(
                 "an eye divides its pictures by 255: leave out obs_mean and obs_std"
             )
-        return np.zeros(()), np.full((), 255.0)
+        return np.zeros(()), np.full((), eye.divisor)
     mean = np.zeros(obs_shape) if mean is None else np.asarray(mean)
     std = np.ones(obs_shape) if std is None else np.asarray(std)
     if mean.shape != obs_shape or std.shape != obs_shape:
@@ -360,10 +371,7 @@ def load_policy(path: Path, key: str, owner: str, remake: str) -> Policy:
     error message."""
     header = _header(path, remake)
     if header.get("owner") != owner:
-        raise UserError(
-            f"{path}: the checkpoint of '{header.get('owner')}', not of '{owner}'. Make"
-            f" it again with: {remake}"
-        )
+        raise _foreign(path, header, owner, remake)
     if _entry(key) not in header:
         raise UserError(
             f"{path}: no policy '{key}' in it, only {', '.join(_keys(header))}. Make it"
@@ -378,6 +386,17 @@ def load_policy(path: Path, key: str, owner: str, remake: str) -> Policy:
     except (*DAMAGE, UserError) as problem:
         raise _damaged(path, str(problem), remake) from problem
     return policy
+
+
+def load_tensors(path: Path, key: str, owner: str, remake: str) -> dict[str, Tensor]:
+    """What is kept under a key beside the policies of `owner`, such as a critic."""
+    header = _header(path, remake)
+    if header.get("owner") != owner:
+        raise _foreign(path, header, owner, remake)
+    found = _tensors(path, key)
+    if not found:
+        raise UserError(f"{path}: no '{key}' in it. Make it with: {remake}")
+    return found
 
 
 def policy_keys(path: Path, remake: str = "the run that left it behind") -> list[str]:
@@ -399,6 +418,15 @@ def _damaged(path: Path, reason: str, remake: str) -> UserError:
     said = " ".join(reason.split())
     return UserError(
         f"{path}: damaged checkpoint ({said}). Make it again with: {remake}"
+    )
+
+
+def _foreign(
+    path: Path, header: Mapping[str, str], owner: str, remake: str
+) -> UserError:
+    return UserError(
+        f"{path}: the checkpoint of '{header.get('owner')}', not of '{owner}'. Make it"
+        f" again with: {remake}"
     )
 
 
@@ -435,7 +463,6 @@ def _tensors(path: Path, key: str) -> dict[str, Tensor]:
 def from_arguments(arguments: Mapping[str, Any]) -> Policy:
     eye = arguments["eye"]
     if eye is not None:
-        eye = Eye(
-            tuple((c, size, stride) for c, size, stride in eye["filters"]), eye["units"]
-        )
+        filters = tuple((c, size, stride) for c, size, stride in eye["filters"])
+        eye = Eye(**{**eye, "filters": filters})
     return Policy(**{**arguments, "eye": eye})

@@ -18,7 +18,7 @@ the *same* action must go into both: one drawn anew has nothing to do with what 
 rewarded.
 
 With λ = 1, V = 0, one epoch and one batch, ρ is 1 and this is REINFORCE
-(`reinforce_config`).
+(`reinforce_config`); with V, A2C (`a2c_config`).
 """
 
 import math
@@ -34,7 +34,14 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
-from rlnotes.algos.networks import Eye, RunningMeanStd, adam, check_gamma, network
+from rlnotes.algos.networks import (
+    Eye,
+    RunningMeanStd,
+    adam,
+    check_gamma,
+    log_tanh_slope,
+    network,
+)
 from rlnotes.algos.policy import Policy, require_head
 from rlnotes.envs.vector import led_to, require_same_step
 from rlnotes.errors import UserError
@@ -78,6 +85,23 @@ def log_prob_loss(
     return loss, diagnostics | {"policy_loss": loss.detach()}
 
 
+def squared_value_loss(
+    value: Tensor, old_value: Tensor, target: Tensor, clip_coef: float
+) -> tuple[Tensor, Diagnostics]:
+    loss = F.mse_loss(value, target)
+    return loss, {"value_loss": loss.detach()}
+
+
+def clipped_value_loss(
+    value: Tensor, old_value: Tensor, target: Tensor, clip_coef: float
+) -> tuple[Tensor, Diagnostics]:
+    """Of the authors' code: V, too, is to stay close to what it was. Where that is
+    worse, it counts. The notes did as `autopsies.value_clip` does."""
+    near = old_value + (value - old_value).clamp(-clip_coef, clip_coef)
+    loss = torch.maximum((value - target).square(), (near - target).square()).mean()
+    return loss, {"value_loss": loss.detach()}
+
+
 @dataclass(frozen=True)
 class Config:
     """The paper's for MuJoCo, where nothing else is said."""
@@ -104,7 +128,11 @@ class Config:
     norm_adv: bool = True  # advantages of a rollout have mean 0 and deviation 1
     log_prob: Callable[[Distribution, Tensor], Tensor] = stored_log_prob
     loss: Callable[..., tuple[Tensor, Diagnostics]] = policy_loss
+    value_loss: Callable[..., tuple[Tensor, Diagnostics]] = squared_value_loss
     hidden: tuple[int, ...] = (64, 64)  # with ReLU, the paper's has tanh
+    # V is one more output of the policy's network, as in the paper for Atari. For
+    # pictures it halves the work: nearly all of it is the eye's.
+    share_network: bool = False
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
@@ -120,6 +148,24 @@ def reinforce_config(**settings: Any) -> Config:
         batch_size=1_000_000,
         **settings,
     )
+
+
+def a2c_config(**settings: Any) -> Config:
+    """Advantage actor-critic (Mnih et al., 2016): one step on each rollout, then
+    another rollout. With λ = 1 a return has the rewards up to the rollout's end, at
+    most `num_steps` of them, and then V. There is no ratio, as nothing is old. (The
+    optimiser is Adam, theirs was RMSProp.)"""
+    ours: dict[str, Any] = {
+        "gae_lambda": 1.0,
+        "update_epochs": 1,
+        "batch_size": 1_000_000,
+        "loss": log_prob_loss,
+        "norm_adv": False,
+        "num_steps": 5,
+        "ent_coef": 0.01,
+        "share_network": True,
+    }
+    return Config(**(ours | settings))
 
 
 @torch.no_grad()
@@ -152,7 +198,8 @@ def new_policy(
 
 
 class Agent:
-    """The policy as it is given, and a value function, if need be with its own eye."""
+    """The policy as it is given, and a value function: with a network, if need be an
+    eye, of its own, or on top of the policy's."""
 
     def __init__(self, policy: Policy, config: Config) -> None:
         require_head(policy, "PPO", "argmax", "gaussian")
@@ -160,11 +207,39 @@ class Agent:
             raise UserError("an eye divides its pictures by 255: leave out norm_obs")
         self.config = config
         self.policy = policy
-        self.value = network(policy.obs_shape, config.hidden, 1, policy.eye)
+        last = policy.net[-1]
+        assert isinstance(last, nn.Linear)
+        self.value: nn.Module = (
+            nn.Linear(last.in_features, 1)
+            if config.share_network
+            else network(policy.obs_shape, config.hidden, 1, policy.eye)
+        )
         parameters = [*policy.net.parameters(), *self.value.parameters()]
         self.optimiser = adam(parameters, config.learning_rate)
         self.obs_stats = RunningMeanStd(policy.obs_mean.shape)
         self.step = 0  # environment steps
+
+    def outputs_and_value(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """What the policy puts out for encoded observations, and V of them."""
+        net = self.policy.net
+        if not self.config.share_network:
+            return net(obs), self.value(obs).squeeze(-1)
+        features = net[:-1](obs)
+        return net[-1](features), self.value(features).squeeze(-1)
+
+    def value_of(self, obs: Tensor) -> Tensor:
+        if self.config.share_network:
+            obs = self.policy.net[:-1](obs)
+        return self.value(obs).squeeze(-1)
+
+    def clip_gradients(self) -> None:
+        """Apart, or a poor value function would slow the policy down; where they share
+        a network, together."""
+        nets = [list(net.parameters()) for net in (self.policy.net, self.value)]
+        if self.config.share_network:
+            nets = [nets[0] + nets[1]]
+        for parameters in nets:
+            nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
 
 
 class Rollout(NamedTuple):
@@ -287,7 +362,7 @@ def values_of(agent: Agent, rollout: Rollout) -> tuple[Tensor, Tensor]:
 
     def value(obs: Tensor) -> Tensor:
         encoded = agent.policy.encode_obs(obs.flatten(0, 1))
-        return agent.value(encoded).view(obs.shape[:2])
+        return agent.value_of(encoded).view(obs.shape[:2])
 
     values = value(rollout.obs)
     again = rollout.done.any(dim=1)
@@ -326,65 +401,88 @@ def update(
     """All epochs on one rollout. `extra_loss` is added to that of every batch.
 
     `first_ratio_deviation` is how far ρ is from 1 before anything has changed: 0.
+    `first_value_grad_share` is how much of V's squared error has a gradient then: 1.
     """
     config, policy = agent.config, agent.policy
     values, next_values = values_of(agent, rollout)
     next_values = torch.where(rollout.terminated.bool(), terminal_value, next_values)
     advantage = advantages(rollout, values, next_values, config)
     target = advantage + values
-    rows = (rollout.obs, rollout.action, rollout.log_prob, advantage, target)
-    obs, action, log_prob, advantage, target = (row.flatten(0, 1) for row in rows)
+    rows = (rollout.obs, rollout.action, rollout.log_prob, advantage, target, values)
+    obs, action, log_prob, advantage, target, old = (row.flatten(0, 1) for row in rows)
     if config.norm_adv and len(advantage) > 1:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
-    first: Tensor | None = None
+    first: Diagnostics = {}
     for _ in range(config.update_epochs):
         for batch in torch.randperm(len(obs)).split(config.batch_size):
             encoded = policy.encode_obs(obs[batch])
-            outputs = policy.net(encoded)
+            outputs, value = agent.outputs_and_value(encoded)
             dist = output_distribution(policy, outputs)
             new_log_prob = config.log_prob(dist, action[batch])
             loss, diagnostics = config.loss(
                 new_log_prob, log_prob[batch], advantage[batch], config.clip_coef
             )
-            first = diagnostics["ratio_deviation"] if first is None else first
-            value_loss = F.mse_loss(agent.value(encoded).squeeze(-1), target[batch])
+            v_loss, v_diagnostics = config.value_loss(
+                value, old[batch], target[batch], config.clip_coef
+            )
+            first = first or {
+                "first_ratio_deviation": diagnostics["ratio_deviation"],
+                "first_value_grad_share": grad_share(v_loss, value, target[batch]),
+            }
             entropy = dist.entropy().mean()
-            total = loss + config.vf_coef * value_loss - config.ent_coef * entropy
+            total = loss + config.vf_coef * v_loss - config.ent_coef * entropy
             agent.optimiser.zero_grad()
             (total + extra_loss()).backward()
-            # Apart, or a poor value function would slow the policy down.
-            for net in (policy.net, agent.value):
-                nn.utils.clip_grad_norm_(net.parameters(), config.max_grad_norm)
+            agent.clip_gradients()
             agent.optimiser.step()
-    assert first is not None
     return (
         diagnostics
         | std_diagnostics(policy, outputs.detach())
-        | {
-            "first_ratio_deviation": first,
-            "value_loss": value_loss.detach(),
-            "entropy": entropy.detach(),
-            "value_mean": values.mean(),
-        }
+        | first
+        | v_diagnostics
+        | {"entropy": entropy.detach(), "value_mean": values.mean()}
     )
+
+
+def grad_share(loss: Tensor, value: Tensor, target: Tensor) -> Tensor:
+    """Of the squared error of V: the share in rows that the loss has a gradient for."""
+    (gradient,) = torch.autograd.grad(loss, value, retain_graph=True)
+    error = (value - target).detach().square()
+    return error[gradient != 0].sum() / error.sum().clamp(min=1e-12)
 
 
 def std_diagnostics(policy: Policy, outputs: Tensor) -> Diagnostics:
     """Of continuous actions, after the last step of an update: how large log σ is, what
-    share of it lies beyond its bounds, and the gradient that came to it."""
+    share of it lies beyond its bounds, the gradient that came to it, and the entropy of
+    what is played."""
     if policy.head != "gaussian":
         return {}
     last = policy.net[-1]
     assert isinstance(last, nn.Linear)
     assert last.weight.grad is not None
     _, unbounded = outputs.chunk(2, dim=-1)
-    _, log_std = policy.mean_and_log_std(outputs)
+    mean, log_std = policy.mean_and_log_std(outputs)
     return {
+        "squashed_entropy": squashed_entropy(mean, log_std).mean(),
         "log_std": log_std.mean(),
         "bounded_std_fraction": (unbounded != log_std).float().mean(),
         "log_std_grad_norm": last.weight.grad[policy.action_dim :].norm(),
     }
+
+
+def squashed_entropy(mean: Tensor, log_std: Tensor) -> Tensor:
+    """Of actions in [−1, 1], summed: H[tanh u] = H[u] + E[log(1 − tanh²u)].
+
+    H[u] grows with σ without end. H[tanh u] is log 2 at most, where all actions are
+    equally likely, and falls again when most are −1 or 1. The mean is taken over points
+    of the Gaussian, so that no dice are thrown for a diagnostic.
+    """
+    points = torch.linspace(-5, 5, 101)
+    chances = torch.softmax(-0.5 * points.square(), dim=0)
+    raw = mean[..., None] + log_std.exp()[..., None] * points
+    lost = log_tanh_slope(raw) @ chances
+    return (0.5 * math.log(2 * math.pi * math.e) + log_std + lost).sum(-1)
 
 
 def train(
@@ -398,7 +496,8 @@ def train(
         renew_obs_scale(agent)
         rollout = collector.rollout(config.num_steps, config.episodic)
         diagnostics = update(agent, rollout) | {
-            "continued_fraction": (rollout.time[0] > 0).float().mean()
+            "continued_fraction": (rollout.time[0] > 0).float().mean(),
+            "longest_episode": rollout.time.max() + 1,
         }
         if config.norm_obs:
             agent.obs_stats.update(rollout.obs.flatten(0, 1).double())

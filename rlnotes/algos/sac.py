@@ -23,7 +23,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rlnotes.algos.networks import TwinQ, adam, check_gamma, polyak_update
+from rlnotes.algos.networks import (
+    TwinQ,
+    adam,
+    check_gamma,
+    log_tanh_slope,
+    polyak_update,
+)
 from rlnotes.algos.policy import Policy, require_head
 from rlnotes.data.transitions import Batch, Transitions
 from rlnotes.seeding import reset_seeds
@@ -78,10 +84,7 @@ def squash(mean: Tensor, log_std: Tensor, noise: Tensor) -> tuple[Tensor, Tensor
     dimensions."""
     raw = mean + log_std.exp() * noise
     gaussian = -0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)
-    # log(1 − tanh²(u)) written so that it neither overflows nor rounds to log(0) for
-    # large |u|.
-    squashing = 2 * (math.log(2) - raw - F.softplus(-2 * raw))
-    return torch.tanh(raw), (gaussian - squashing).sum(-1)
+    return torch.tanh(raw), (gaussian - log_tanh_slope(raw)).sum(-1)
 
 
 def sample_action(policy: Policy, obs: Tensor) -> tuple[Tensor, Tensor]:

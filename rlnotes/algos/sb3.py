@@ -4,8 +4,9 @@ SB3 saves its models as pickles inside a zip file; nothing in this book is unpic
 SAC's actor is a plain network with a mean and a deviation per action, the same as our
 "gaussian" head, DQN's a plain network with a number per action, our "argmax" head, and
 PPO's one with tanh inside and a mean per action that is cut off at the bounds, our head
-"clip"; so their weights can be copied. (PPO's deviation belongs to no state and is left
-out: without noise nothing depends on it.) Where SB3 normalises observations, ours are
+"clip"; so their weights can be copied, those of its eye for pictures (Nature's), too.
+(PPO's deviation belongs to no state and is left out: without noise nothing depends on
+it.) Where SB3 normalises observations, ours are
 scaled by the same numbers; it also cuts them off at ten deviations, we do not.
 
 With many worlds, SB3 counts calls of the vector, not steps: on four, an `eval_freq` of
@@ -14,22 +15,24 @@ for sixteen transitions. `total_timesteps`, `learning_starts` and the exploratio
 steps, and `target_update_interval` is divided by the number of worlds.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import torch
 from torch import nn
 
+from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
 from rlnotes.algos.ppo import Config
+from rlnotes.algos.space_checks import PICTURE_DIMENSIONS
 
 if TYPE_CHECKING:
-    from stable_baselines3 import DQN, PPO, SAC
+    from stable_baselines3 import A2C, DQN, PPO, SAC
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
-    Model = SAC | DQN | PPO
+    Model = SAC | DQN | PPO | A2C
 
 LOG_STD_BOUNDS = (-20.0, 2.0)  # SB3's
 
@@ -43,11 +46,17 @@ def sac(env: gym.Env[Any, Any], seed: int, **options: Any) -> "SAC":
     return model
 
 
-def dqn(envs: "DummyVecEnv", seed: int, **options: Any) -> "DQN":
+def kind_of_policy(envs: "VecEnv") -> str:
+    """With an eye for pictures."""
+    shape = envs.observation_space.shape or ()
+    return "CnnPolicy" if len(shape) == PICTURE_DIMENSIONS else "MlpPolicy"
+
+
+def dqn(envs: "VecEnv", seed: int, **options: Any) -> "DQN":
     """SB3's DQN in the same way."""
     from stable_baselines3 import DQN
 
-    model = DQN("MlpPolicy", envs, seed=seed, device="cpu", **options)
+    model = DQN(kind_of_policy(envs), envs, seed=seed, device="cpu", **options)
     torch.set_num_threads(1)
     return model
 
@@ -63,7 +72,16 @@ def ppo(envs: "VecEnv", seed: int, steps: int, **options: Any) -> "PPO":
         ) -> None:
             super()._update_current_progress_remaining(num_timesteps, steps)
 
-    model = Annealed("MlpPolicy", envs, seed=seed, device="cpu", **options)
+    model = Annealed(kind_of_policy(envs), envs, seed=seed, device="cpu", **options)
+    torch.set_num_threads(1)
+    return model
+
+
+def a2c(envs: "VecEnv", seed: int, **options: Any) -> "A2C":
+    """SB3's A2C in the same way."""
+    from stable_baselines3 import A2C
+
+    model = A2C(kind_of_policy(envs), envs, seed=seed, device="cpu", **options)
     torch.set_num_threads(1)
     return model
 
@@ -151,27 +169,38 @@ def counted(model: "DQN", steps: int) -> tuple[int, int, int]:
 
 def new_policy(model: "Model") -> Policy:
     on_policy = hasattr(model.policy, "mlp_extractor")
+    layers = _hidden_layers(model)
+    filters = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
+    widths = [layer.out_features for layer in layers if isinstance(layer, nn.Linear)]
+    eye = _eye(filters, widths.pop(0)) if filters else None
     policy = Policy.for_spaces(
         model.observation_space,
         model.action_space,
-        [layer.out_features for layer in _hidden_layers(model)],
+        widths,
         head="clip" if on_policy else "gaussian",  # discrete actions have their own
+        eye=eye,
         log_std_bounds=LOG_STD_BOUNDS,
-        activation="tanh" if on_policy else "relu",
+        activation="tanh" if on_policy and not eye else "relu",
     )
     copy_weights(model, policy)
     return policy
+
+
+def _eye(filters: Sequence[nn.Conv2d], units: int) -> Eye:
+    shapes = ((one.out_channels, one.kernel_size[0], one.stride[0]) for one in filters)
+    return Eye(tuple(shapes), units)
 
 
 @torch.no_grad()
 def copy_weights(model: "Model", policy: Policy) -> None:
     """SAC's mean and deviation come one above the other, and PPO's mean in units of the
     world: these are the only differences."""
-    *hidden, last = _linear(policy.net)
+    *hidden, last = _weighted(policy.net)
     for theirs, ours in zip(_hidden_layers(model), hidden, strict=True):
         ours.load_state_dict(theirs.state_dict())
-    outputs = _outputs(model)
+    outputs: list[Any] = _outputs(model)
     last.weight.copy_(torch.cat([layer.weight for layer in outputs]))
+    assert last.bias is not None
     last.bias.copy_(torch.cat([layer.bias for layer in outputs]))
     if policy.head == "clip":
         last.weight.div_(policy.action_scale[:, None])
@@ -182,21 +211,26 @@ def copy_weights(model: "Model", policy: Policy) -> None:
         policy.obs_std.copy_(torch.as_tensor(stats.var + seen.epsilon).sqrt())
 
 
-def _hidden_layers(model: Any) -> list[nn.Linear]:
+Weighted = nn.Linear | nn.Conv2d
+
+
+def _hidden_layers(model: Any) -> list[Weighted]:
+    """All but the last, from the eye on where there is one."""
     if hasattr(model, "q_net"):
-        return _linear(model.q_net)[:-1]
+        return _weighted(model.q_net)[:-1]
     if hasattr(model, "actor"):
-        return _linear(model.actor.latent_pi)
-    return _linear(model.policy.mlp_extractor.policy_net)
+        return _weighted(model.actor.latent_pi)
+    seen = _weighted(model.policy.features_extractor)
+    return seen + _weighted(model.policy.mlp_extractor.policy_net)
 
 
-def _outputs(model: Any) -> list[nn.Linear]:
+def _outputs(model: Any) -> list[Weighted]:
     if hasattr(model, "q_net"):
-        return _linear(model.q_net)[-1:]
+        return _weighted(model.q_net)[-1:]
     if hasattr(model, "actor"):
-        return _linear(model.actor.mu) + _linear(model.actor.log_std)
-    return _linear(model.policy.action_net)
+        return _weighted(model.actor.mu) + _weighted(model.actor.log_std)
+    return _weighted(model.policy.action_net)
 
 
-def _linear(module: Any) -> list[nn.Linear]:
-    return [part for part in module.modules() if isinstance(part, nn.Linear)]
+def _weighted(module: Any) -> list[Weighted]:
+    return [part for part in module.modules() if isinstance(part, Weighted)]

@@ -23,7 +23,9 @@ from rlnotes.data.transitions import Batch
 # Of dqn.Config:
 FAULT: dict[str, Any] = {"loss": F.smooth_l1_loss}
 
-LARGEST_SHARE = 0.25  # of what a row is worth on average
+# Of what a row is worth on average. With a squared error the share falls while Q
+# learns, and is below this at the first look; with Huber's it is above, or rises.
+LARGEST_SHARE = 0.25
 
 
 @torch.no_grad()

@@ -21,7 +21,8 @@ AT_ONCE = 50  # worlds that advance together
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode of T steps. `observations` has T + 1 rows: in the last it ended."""
+    """One episode of T steps. `observations` has T + 1 rows: in the last it ended.
+    Where they were not to be kept, there is only that one."""
 
     seed: int
     observations: np.ndarray
@@ -43,13 +44,22 @@ class Stage:
 
     Up to `at_once` of them advance together so that the policy is asked once for all.
     Every episode begins with a seeded reset, so it does not matter what was played in
-    its world before. Use it as a context, or close it.
+    its world before. Where it does, worlds are made `anew` for every episode: Box2D's
+    keep something that a reset does not clear, and then, after the same seed and the
+    same first action, a walker's knees are elsewhere. Without `keep_obs` nothing is
+    kept of what was seen but the last: pictures of long games fill the memory. Use it
+    as a context, or close it.
     """
 
     def __init__(
-        self, make_env: Callable[[], gym.Env[Any, Any]], at_once: int = AT_ONCE
+        self,
+        make_env: Callable[[], gym.Env[Any, Any]],
+        at_once: int = AT_ONCE,
+        keep_obs: bool = True,
+        anew: bool = False,
     ) -> None:
         self._make_env, self._at_once = make_env, at_once
+        self._keep_obs, self._anew = keep_obs, anew
         self._envs: list[gym.Env[Any, Any]] = []
 
     def play(
@@ -65,7 +75,10 @@ class Stage:
         with bar(desc=progress, show=progress is not None, **counted) as shown:
             for first in range(0, len(seeds), self._at_once):
                 group = seeds[first : first + self._at_once]
-                episodes += play_together(self._worlds(len(group)), policy, group)
+                if self._anew:
+                    self.close()
+                worlds = self._worlds(len(group))
+                episodes += play_together(worlds, policy, group, self._keep_obs)
                 shown.update(len(group))
         return episodes
 
@@ -101,7 +114,10 @@ def rollout(
 
 
 def play_together(
-    envs: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, seeds: Sequence[int]
+    envs: Sequence[gym.Env[Any, Any]],
+    policy: BatchPolicy,
+    seeds: Sequence[int],
+    keep_obs: bool = True,
 ) -> list[Episode]:
     """One episode in each of `envs`; the policy is asked once for all still playing."""
     starts = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
@@ -114,6 +130,8 @@ def play_together(
         chosen = policy(np.stack([observations[i][-1] for i in playing]))
         for i, action in zip(playing, chosen, strict=True):
             observation, reward, terminated, truncated, _ = envs[i].step(action)
+            if not keep_obs:
+                observations[i].clear()
             observations[i].append(observation)
             actions[i].append(action)
             rewards[i].append(float(reward))

@@ -41,11 +41,11 @@ class Transitions:
     ) -> None:
         shape = (obs_shape,) if isinstance(obs_shape, int) else obs_shape
         self._fields = Batch(
-            obs=_zeros((capacity, *shape), obs_dtype),
-            action=_zeros((capacity, action_dim)),
-            reward=_zeros((capacity,)),
-            next_obs=_zeros((capacity, *shape), obs_dtype),
-            terminated=_zeros((capacity,)),
+            obs=zeros((capacity, *shape), obs_dtype),
+            action=zeros((capacity, action_dim)),
+            reward=zeros((capacity,)),
+            next_obs=zeros((capacity, *shape), obs_dtype),
+            terminated=zeros((capacity,)),
         )
         self._capacity = capacity
         self._added = 0
@@ -156,7 +156,7 @@ class Transitions:
         return store
 
 
-def _zeros(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+def zeros(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
     """Memory that is only taken once it is written to: `torch.zeros` takes it at once,
     gigabytes where a large replay is never filled."""
     return torch.from_numpy(np.zeros(shape, torch.empty(0, dtype=dtype).numpy().dtype))

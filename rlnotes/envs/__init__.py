@@ -1,4 +1,5 @@
-"""Worlds: Gymnasium environments built on PyBullet and MuJoCo.
+"""Worlds: Gymnasium environments, on PyBullet, MuJoCo and the Arcade Learning
+Environment, or drawn here.
 
 Importing this package registers them, which `import rlnotes` does.
 """
@@ -40,3 +41,5 @@ gym.register(
     "rlnotes.envs.maze:UMazeEnv",
     max_episode_steps=300,
 )
+gym.register("rlnotes/Atari-v0", "rlnotes.envs.atari:AtariEnv")
+gym.register("rlnotes/PixelCartPole-v0", "rlnotes.envs.pixel_cartpole:PixelCartPoleEnv")

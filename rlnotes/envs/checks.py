@@ -44,7 +44,9 @@ def picture(env_id: str, seed: int) -> None:
         assert first.shape[2] == 3, f"the image has shape {first.shape}"
         env.action_space.seed(seed)
         for _ in range(10):
-            env.step(env.action_space.sample())
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                break
         later: Any = env.render()
     assert not np.array_equal(later, first), "ten steps later the picture is the same"
 

@@ -251,6 +251,7 @@ class EnvPoolVectorEnv(VectorEnv):
         self._make = envpool.make_gymnasium
         self._env_id, self.num_envs = env_id, num_envs
         self._pool: Any = None
+        self._more: dict[str, Any] = {}  # what EnvPool says besides, of the last step
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.single_observation_space, self.single_action_space = self._spaces()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -288,7 +289,8 @@ class EnvPoolVectorEnv(VectorEnv):
                 seed = range(seed, seed + self.num_envs)
             _check_count(seed, self.num_envs)
             self._pool = self._new_pool(seed)
-        return self._pool.reset()[0], {}
+        obs, self._more = self._pool.reset()
+        return obs, {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         if self._pool is None:
@@ -297,8 +299,8 @@ class EnvPoolVectorEnv(VectorEnv):
             )
         if len(actions) != self.num_envs:  # EnvPool would read beyond their end
             raise ValueError(f"{len(actions)} actions for {self.num_envs} environments")
-        obs, reward, terminated, _, more = self._pool.step(actions)
-        truncated = more["elapsed_step"] >= self._limit
+        obs, reward, terminated, _, self._more = self._pool.step(actions)
+        truncated = self._more["elapsed_step"] >= self._limit
         over = terminated | truncated
         infos = {}
         if over.any():

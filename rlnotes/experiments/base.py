@@ -4,6 +4,7 @@ budgets, bars, and a trial to run."""
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 import gymnasium as gym
@@ -29,12 +30,15 @@ class World:
     success: Callable[[Episode], bool] | None = None
     reference: tuple[float, float] | None = None  # returns that score 0 and 100
     at_once: int = 50  # copies played side by side; one of PyBullet's takes 38 MB
+    anew: bool = False  # they remember what was played in them
+    keep_obs: bool = True  # False where they are pictures: a game of them takes 50 MB
+    sampled: bool = False  # judged at the end with drawn actions, too
 
     def make(self, **more: Any) -> gym.Env:
         return gym.make(self.env_id, **{**self.options, **more})
 
     def stage(self) -> Stage:
-        return Stage(self.make, self.at_once)
+        return Stage(self.make, self.at_once, self.keep_obs, self.anew)
 
     def play(
         self, policy: BatchPolicy, starts: Sequence[int], progress: str | None = None
@@ -162,11 +166,15 @@ def with_evaluations(
             good = enough is not None and metrics.get("return", -np.inf) >= enough
             if step >= trial.steps or good:
                 starts = reset_seeds("evaluate", 0, budget.final_episodes)
-                for prefix, player in {
-                    "final": policy,
-                    "final_best": trial.best,
-                }.items():
-                    scores = world.scores(stage.play(player.act, starts))
+                players: dict[str, BatchPolicy] = {
+                    "final": policy.act,
+                    "final_best": trial.best.act,
+                }
+                if world.sampled:
+                    rng = np.random.default_rng(0)
+                    players["final_sampled"] = partial(policy.sample, rng=rng)
+                for prefix, act in players.items():
+                    scores = world.scores(stage.play(act, starts))
                     metrics |= {f"{prefix}_{name}": x for name, x in scores.items()}
                 trial.ended = True
                 yield step, metrics
@@ -236,6 +244,7 @@ class Experiment(Generic[S]):
     seeds: int = 10
     cores: int = 1  # what one run keeps busy
     planned: bool = False  # all of its variants are
+    large_policies: bool = False  # eyes, of megabytes: `kept_policies`
 
     def __post_init__(self) -> None:
         for variant in self.variants.values():
@@ -300,5 +309,23 @@ class Experiment(Generic[S]):
 
 
 def keeps_all_policies(experiment: Experiment[Any], variant: str) -> bool:
-    """Of other variants, only the median seed's policy stays with the record."""
+    """Of other variants, only the median seed's policy stays with the record; where
+    policies are large, of all."""
+    if experiment.large_policies:
+        return False
     return variant == experiment.main_variant or experiment.variants[variant].replayed
+
+
+def kept_policies(
+    experiment: Experiment[Any], variant: str, trial: Trial
+) -> dict[str, Policy]:
+    """What a run leaves behind, each under its name: its last policy and its best. If
+    they are large, the last, and only of the first variant and those that a chapter
+    plays."""
+    found = {"last": trial.policy, "best": trial.best}
+    if experiment.large_policies:
+        played = experiment.variants[variant].replayed
+        found = {}
+        if played or variant == experiment.main_variant:
+            found = {"last": trial.policy}
+    return {name: policy for name, policy in found.items() if policy is not None}

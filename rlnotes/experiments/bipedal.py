@@ -7,6 +7,7 @@ still. Ours comes first; then the notes' program, and each of its faults put bac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
@@ -34,6 +35,7 @@ from rlnotes.experiments.settings import Override
 from rlnotes.experiments.trials import ObsScale, raw
 
 FALL = -100.0  # in the place of that step's reward, which is never near it otherwise
+SOFT_FALL = -10.0  # what training makes of it
 UNBOUNDED = 1e9  # JSON has no infinity
 
 
@@ -51,6 +53,7 @@ def finished(episode: Episode) -> bool:
 @dataclass(frozen=True)
 class Course(World):
     success: Callable[[Episode], bool] | None = finished
+    anew: bool = True
 
     def scores(self, episodes: Sequence[Episode]) -> Metrics:
         falls = np.mean([fell(episode) for episode in episodes])
@@ -73,25 +76,32 @@ class WalkerSettings(Settings):
 
     agent: ppo.Config
     num_envs: int
-    fall_penalty: float = -10.0  # where the world says `FALL`
+    fall_penalty: float = SOFT_FALL  # where the world says `FALL`
     max_episode_steps: int | None = None  # None: the world's own
     obs_scale: ObsScale = raw  # where the learner has no `norm_obs`
     truncation_terminates: bool = False
     reset_every_rollout: bool = False
 
 
+def walkers(
+    world: World, num_envs: int, fall_penalty: float, **options: Any
+) -> VectorEnv:
+    envs: VectorEnv = make_vec_env(world.env_id, num_envs, "envpool", **options)
+    if fall_penalty != FALL:
+        envs = TransformReward(envs, partial(soften, penalty=fall_penalty))
+    return envs
+
+
 def training_envs(
     world: World, settings: WalkerSettings, num_threads: int = 1
 ) -> VectorEnv:
-    envs: VectorEnv = make_vec_env(
-        world.env_id,
+    envs = walkers(
+        world,
         settings.num_envs,
-        "envpool",
+        settings.fall_penalty,
         num_threads=num_threads,
         max_episode_steps=settings.max_episode_steps,
     )
-    if settings.fall_penalty != FALL:
-        envs = TransformReward(envs, partial(soften, penalty=settings.fall_penalty))
     if settings.truncation_terminates:
         envs = TruncationTerminates(envs)
     if settings.reset_every_rollout:
@@ -220,6 +230,8 @@ BIPEDAL_PPO = Experiment(
         "truncation-terminates": Variant(
             "time limit treated as an end", TIME_LIMIT_ENDS
         ),
+        # Five times the steps of `bipedal/aggrevated-reinforce`.
+        "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}),
         **fresh_seeds(),
     },
     bars=walks("ppo"),

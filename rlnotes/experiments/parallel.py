@@ -142,9 +142,7 @@ PARALLEL_DQN = Experiment(
             "as in the notes, true successors", NOTES, planned=True
         ),
         "one-coin": Variant("one coin for all", ONE_COIN, planned=True),
-        "seldom": Variant(
-            "target renewed as seldom as in the notes", SELDOM, planned=True
-        ),
+        "seldom": Variant("target renewed as seldom as in the notes", SELDOM),
         "constant-rate": Variant(
             "learning rate not annealed", CONSTANT_RATE, planned=True
         ),
@@ -183,7 +181,6 @@ PARALLEL_ORCHARD = Experiment(
     variants={
         "dqn": Variant("true successors"),
         "corrupted": Variant("the next start as successor", CORRUPTED),
-        "huber": Variant("the Huber loss", HUBER, replayed=True),
     },
     bars=(
         Bar("DQN walks to where more grows", "dqn", "worst", ">=", 570.0),

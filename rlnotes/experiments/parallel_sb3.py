@@ -49,7 +49,8 @@ class DqnOptions:
 class Sb3DqnSettings(Settings):
     num_envs: int = 4
     # SB3's loss is Huber's, whatever one wants. Of errors below 1 that is half the
-    # squared one, and with small rewards all errors are.
+    # squared one, and with small rewards all errors are. (No clean test of the loss:
+    # Adam's steps stay what they were, and are larger beside smaller values.)
     reward_scale: float = 1.0
     agent: DqnOptions = field(default_factory=DqnOptions)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from torch import Tensor
 
-from rlnotes.algos.policy import Policy, load_policy
+from rlnotes.algos.policy import Policy, load_policy, load_tensors
 from rlnotes.data import catalogue, datasets, waypoints
 from rlnotes.data.demonstrators import PurePursuit, Unsteady, keyboard_person
 from rlnotes.data.rollouts import BatchPolicy, Episode, play_together, rollout
@@ -70,6 +71,13 @@ def recorded(run: Run) -> Policy:
     """The policy that a recorded run left behind."""
     key = f"seed-{run.seed}/last"
     return load_policy(run.checkpoint, key, run.owner, f"{run.command} --replace")
+
+
+@cache
+def recorded_tensors(run: Run) -> dict[str, Tensor]:
+    """What it left behind besides (`Trial.arrays`)."""
+    key = f"seed-{run.seed}/arrays"
+    return load_tensors(run.checkpoint, key, run.owner, f"{run.command} --replace")
 
 
 def _random_play(env_id: str) -> BatchPolicy:

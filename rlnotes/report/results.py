@@ -50,16 +50,20 @@ SUMMARY: dict[str, Column] = {
 
 class Fires:
     """On how many seeds a diagnostic fires, given these metrics or settings of each: a
-    column of a table, and what `fires_on_every` and `fires_on_none` count."""
+    column of a table, and what `fires_on_every` and `fires_on_none` count. `along` says
+    when, by default at the end."""
 
-    def __init__(self, diagnostic: Callable[..., bool], *names: str) -> None:
-        self.diagnostic, self.names = diagnostic, names
+    def __init__(
+        self, diagnostic: Callable[..., bool], *names: str, along: str = "final"
+    ) -> None:
+        self.diagnostic, self.names, self.along = diagnostic, names, along
+
+    def fires(self, record: Record) -> bool:
+        given = (addresses.value(record, name, self.along) for name in self.names)
+        return self.diagnostic(*given)
 
     def count(self, records: Sequence[Record]) -> int:
-        return sum(
-            self.diagnostic(*(addresses.value(record, name) for name in self.names))
-            for record in records
-        )
+        return sum(self.fires(record) for record in records)
 
     def __call__(self, records: Sequence[Record]) -> str:
         return f"{self.count(records)} of {len(records)}"

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from rlnotes.algos.policy import tensors_sha256
+from rlnotes.data.frames import FrameTransitions
 from rlnotes.data.transitions import Transitions
 from rlnotes.errors import UserError
 from rlnotes.experiments.base import Trial
@@ -126,6 +127,7 @@ _SAVED = (
     torch.optim.Optimizer,
     Tensor,
     Transitions,
+    FrameTransitions,
     np.random.Generator,
     int,
     float,
@@ -154,7 +156,7 @@ def _take(
             tensors |= {f"{name}/{number}/{slot}": x for slot, x in slots.items()}
         rates = [group["lr"] for group in kept["param_groups"]]
         numbers[name] = [float(rate) for rate in rates]
-    elif isinstance(value, Transitions):
+    elif isinstance(value, Transitions | FrameTransitions):
         tensors |= {f"{name}/{key}": x for key, x in value.state().items()}
     elif isinstance(value, Tensor):
         tensors[name] = value.detach()
@@ -183,7 +185,7 @@ def _give(
         for group, rate in zip(kept["param_groups"], numbers[name], strict=True):
             group["lr"] = rate
         value.load_state_dict(kept)
-    elif isinstance(value, Transitions):
+    elif isinstance(value, Transitions | FrameTransitions):
         value.load_state(mine)
     elif isinstance(value, nn.Parameter):
         with torch.no_grad():  # in place: an optimiser holds it

@@ -17,7 +17,7 @@ from rlnotes import paths
 from rlnotes.algos.policy import Policy
 from rlnotes.errors import UserError
 from rlnotes.experiments import registry
-from rlnotes.experiments.base import Experiment, Trial
+from rlnotes.experiments.base import Experiment, Trial, kept_policies
 from rlnotes.experiments.settings import as_json, full_names
 from rlnotes.paths import Run
 from rlnotes.progress import bar
@@ -34,6 +34,7 @@ PACKAGES = (
     "pybullet",
     "box2d",
     "envpool",
+    "ale-py",
     "mujoco",
     "stable-baselines3",
     "ray",
@@ -88,8 +89,7 @@ def _train(
             saved = now
     seconds = round(before + time.perf_counter() - started, 1)
     times = {"wall_seconds": seconds, "resumptions": so_far.resumptions}
-    kept = {"last": trial.policy, "best": trial.best}
-    policies = {name: policy for name, policy in kept.items() if policy is not None}
+    policies = kept_policies(experiment, run.variant, trial)
     arrays = {name: torch.as_tensor(array) for name, array in trial.arrays.items()}
     store.write_seed(run, so_far.rows, so_far.info | times, policies, arrays)
     state.unlink(missing_ok=True)  # or tidying up, interrupted, could leave it alone

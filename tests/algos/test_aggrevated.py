@@ -223,6 +223,9 @@ def test_mixing_follows_its_schedule() -> None:
     falling = Config(initial_beta=0.8, beta_schedule="exponential", beta_decay=0.5)
     shares = [aggrevated.beta(falling, n, 0.9) for n in range(3)]
     assert shares == pytest.approx([0.8, 0.4, 0.2])
+    harmonic = Config(initial_beta=0.8, beta_schedule="harmonic")
+    shares = [aggrevated.beta(harmonic, n, 0.9) for n in range(4)]
+    assert shares == pytest.approx([0.8, 0.4, 0.8 / 3, 0.2])
     with pytest.raises(UserError, match="initial_beta=0"):
         Config(mixing_fraction=0.0)
 
@@ -513,6 +516,28 @@ def test_annealing_ends_at_zero() -> None:
         for _ in aggrevated.train(learner, expert(), envs(), 64, 0)
     ]
     assert rates == pytest.approx([1e-3, 0.75e-3, 0.5e-3, 0.25e-3])
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_an_entropy_bonus_holds_the_spread(continuous: bool) -> None:
+    """And where nothing else is at stake it is all that counts."""
+    indifferent = Expert(expert(continuous).act, lambda obs, action: 0 * obs[:, 0])
+    spreads = []
+    for ent_coef in (0.0, 0.1):
+        learner = shaken(agent(continuous, ent_coef=ent_coef, learning_rate=1e-2))
+        played = roll_in(learner, 0.5)
+        told = [aggrevated.update(learner, indifferent, played) for _ in range(20)]
+        spreads.append([float(one["entropy"]) for one in told])
+    (first, *_, same), (_, *_, more) = spreads
+    assert same == pytest.approx(first, abs=1e-5)
+    assert more > first + 0.05
+
+
+def test_deviations_stay_within_their_bounds_and_it_is_told() -> None:
+    learner = agent(True, log_std_bounds=(2.0, 2.0))
+    told = aggrevated.update(learner, expert(True), roll_in(learner, 0.5))
+    assert told["log_std"] == 2
+    assert (told["bounded_std_fraction"], told["log_std_grad_norm"]) == (1, 0)
 
 
 @pytest.mark.parametrize("gradient", ["exact", "pathwise"])

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from rlnotes.algos import dqn
 from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
-from rlnotes.data.transitions import Batch
+from rlnotes.data.frames import FrameTransitions
+from rlnotes.data.transitions import Batch, Transitions
 from rlnotes.envs.vector import make_vec_env
 from rlnotes.errors import UserError
 
@@ -191,6 +192,29 @@ def test_learns_from_pictures_which_are_stored_as_bytes() -> None:
     seen = [env._seen(), *(env.step(1)[0] for _ in range(2))]
     values = agent.policy.net(agent.policy.encode_array(np.stack(seen)))
     assert values[:, 1].tolist() == pytest.approx([0.25, 0.5, 1.0], abs=0.1)
+
+
+def test_stacks_of_pictures_share_what_they_show() -> None:
+    eye, space = Eye(filters=((4, 4, 2),), units=16), Pictures.observation_space
+    policies = (
+        Policy.for_spaces(space, Corridor.action_space, (), eye=eye),
+        Policy.for_spaces(Corridor.observation_space, Corridor.action_space, ()),
+    )
+    memories = [dqn.Agent(policy, dqn.Config()).memory for policy in policies]
+    assert [type(memory) for memory in memories] == [FrameTransitions, Transitions]
+
+
+def test_gradients_are_clipped_if_asked() -> None:
+    norms = []
+    for most in (None, 1e-3):
+        agent = clock_agent(max_grad_norm=most)
+        seen = torch.rand(8, 2)
+        played = Batch(seen, torch.zeros(8, 1), torch.ones(8), seen, torch.zeros(8))
+        dqn.update(agent, played)
+        grads = [x.grad for x in agent.policy.net.parameters() if x.grad is not None]
+        norms.append(float(sum(x.square().sum() for x in grads)) ** 0.5)
+    assert norms[0] > 0.1
+    assert norms[1] == pytest.approx(1e-3, rel=0.01)
 
 
 # --- vectors

@@ -1,12 +1,21 @@
-"""Statistics that are kept while rows come in are those of all rows at once."""
+"""Statistics that are kept while rows come in are those of all rows at once; eyes for
+pictures of two sizes."""
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
-from rlnotes.algos.networks import RunningMeanStd
+from rlnotes.algos.networks import (
+    LOW_EYE,
+    NATURE_EYE,
+    SMALL_EYE,
+    Eye,
+    RunningMeanStd,
+    network,
+)
 
 lengths = st.lists(st.integers(1, 50), min_size=1, max_size=6)
 
@@ -36,3 +45,21 @@ def test_they_are_part_of_a_state() -> None:
     other.load_state_dict(stats.state_dict())
     assert torch.equal(other.std, stats.std)
     assert torch.equal(other.count, stats.count)
+
+
+@pytest.mark.parametrize(
+    ("eye", "size", "flat", "weights"),
+    [
+        (SMALL_EYE, 84, 2_592, 677_686),
+        (NATURE_EYE, 84, 3_136, 1_687_206),  # of Mnih et al. (2015), with six actions
+        (LOW_EYE, 42, 800, 113_846),
+    ],
+)
+def test_the_eyes_have_the_sizes_that_they_are_known_by(
+    eye: Eye, size: int, flat: int, weights: int
+) -> None:
+    net = network((4, size, size), (), 6, eye)
+    assert net(torch.zeros(2, 4, size, size)).shape == (2, 6)
+    widths = [part.in_features for part in net if isinstance(part, nn.Linear)]
+    assert widths == [flat, eye.units]
+    assert sum(part.numel() for part in net.parameters()) == weights

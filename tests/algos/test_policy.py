@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors
 import safetensors.torch
 import torch
 from gymnasium import spaces
@@ -22,6 +23,7 @@ from rlnotes.algos.policy import (
     check_spaces,
     draw,
     load_policy,
+    load_tensors,
     policy_keys,
     policy_sha256,
     save_policies,
@@ -284,6 +286,24 @@ def test_what_is_not_there_is_named_with_the_command(tmp_path: Path) -> None:
         load(path, "seed-3/last")
     with pytest.raises(UserError, match=f"of '{OWNER}', not of 'another'.*the command"):
         load(path, owner="another")
+
+
+def test_what_is_kept_beside_policies_is_found_by_its_key(tmp_path: Path) -> None:
+    path, critic = tmp_path / "policy.safetensors", {"a.b": torch.arange(3.0)}
+    save_policies(path, {"seed-0/last": some_policy()}, OWNER)
+    ask = OWNER, "the command"
+    with pytest.raises(UserError, match="no 'seed-0/arrays' in it.*the command"):
+        load_tensors(path, "seed-0/arrays", *ask)
+    with safetensors.safe_open(path, framework="pt") as file:
+        header = file.metadata()
+        there = {name: file.get_tensor(name) for name in list(file.keys())}
+    more = {f"seed-0/arrays/{name}": tensor for name, tensor in critic.items()}
+    path.write_bytes(safetensors.torch.save(there | more, header))
+    found = load_tensors(path, "seed-0/arrays", *ask)
+    assert found.keys() == critic.keys()
+    assert torch.equal(found["a.b"], critic["a.b"])
+    with pytest.raises(UserError, match=f"of '{OWNER}', not of 'another'"):
+        load_tensors(path, "seed-0/arrays", "another", "the command")
 
 
 def damage_cut(path: Path) -> None:

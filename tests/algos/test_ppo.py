@@ -10,7 +10,7 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 from gymnasium.vector import SyncVectorEnv, VectorEnv
-from torch import Tensor
+from torch import Tensor, nn
 
 from rlnotes.algos import gail, ppo
 from rlnotes.algos.networks import Eye
@@ -324,6 +324,37 @@ def test_the_first_actions_spread_as_far_as_they_are_told() -> None:
     assert dist.stddev.flatten().tolist() == pytest.approx([0.3] * 5, rel=0.05)
 
 
+@pytest.mark.parametrize("std", [0.05, 0.5, 1.0, 7.389])
+@pytest.mark.parametrize("mean", [0.0, 1.5])
+def test_the_entropy_of_what_is_played_by_integration(mean: float, std: float) -> None:
+    """Of the density over [−1, 1], from the chance of each small interval. Its width is
+    tanh v − tanh u = sinh(v − u) / (cosh u cosh v), which does not round to 0."""
+    edges = torch.linspace(-60, 60, 40_001, dtype=torch.float64)
+    chance = torch.special.ndtr((edges - mean) / std).diff()
+    log_width = edges.diff().sinh().log() - edges.cosh().log().unfold(0, 2, 1).sum(-1)
+    wanted = torch.special.entr(chance) + chance * log_width
+    found = ppo.squashed_entropy(
+        torch.full((3, 2), mean), torch.full((3, 2), std).log()
+    )
+    assert found.tolist() == pytest.approx([2 * wanted.sum().item()] * 3, abs=0.02)
+
+
+def test_entropy_grows_without_end_before_the_tanh_and_falls_again_after_it() -> None:
+    """An even spread over [−1, 1] is the most that can be played: log 2."""
+    log_std = torch.linspace(-4, 3, 200)[:, None]
+    before = ppo.output_distribution(
+        Policy((1,), [-1], [1], (), "gaussian", log_std_bounds=(-9, 9)),
+        torch.cat([torch.zeros_like(log_std), log_std], dim=-1),
+    ).entropy()
+    after = ppo.squashed_entropy(torch.zeros_like(log_std), log_std)
+    assert (before.diff() > 0).all()
+    assert after.max() < np.log(2)
+    best = log_std[after.argmax()].exp().item()
+    assert best == pytest.approx(0.87, abs=0.05)
+    assert after[-1] < after.max() - 10
+    assert (before[:40] < 0).all()  # also without a tanh: a density may be above 1
+
+
 def test_an_agent_leaves_the_policy_as_it_is_given() -> None:
     world = Countdown()
     policy = Policy.for_spaces(world.observation_space, world.action_space, (16,))
@@ -459,8 +490,139 @@ def test_it_learns_from_pictures() -> None:
         pass
     dark, bright = (np.full((1, 8, 8), light, np.uint8) for light in (0, 255))
     assert policy.act(np.stack([dark, bright])).tolist() == [0, 1]
+    assert isinstance(learner.value, nn.Sequential)
     eyes = {id(learner.value[0]), id(policy.net[0])}
     assert len(eyes) == 2  # one each
+
+
+# --- V with the policy's network, and A2C
+
+
+def shared(**settings: Any) -> Agent:
+    return agent(share_network=True, **settings)
+
+
+def test_a_shared_network_is_one_with_another_output() -> None:
+    learner = shared()
+    obs = torch.randn(7, 1)
+    outputs, value = learner.outputs_and_value(obs)
+    features = learner.policy.net[:-1](obs)
+    assert torch.equal(outputs, learner.policy.net(obs))
+    assert torch.equal(value, learner.value(features).squeeze(-1))
+    assert torch.equal(value, learner.value_of(obs))
+    assert sum(part.numel() for part in learner.value.parameters()) == 16 + 1
+    rollout = Collector(learner.policy, envs(last=5), 0).rollout(12)
+    values, next_values = ppo.values_of(learner, rollout)
+    with torch.no_grad():
+        assert torch.allclose(values, learner.value_of(rollout.obs))
+        assert torch.allclose(next_values, learner.value_of(rollout.next_obs))
+
+
+def test_what_v_gets_wrong_moves_a_shared_network_and_no_other() -> None:
+    for learner, moved in ((shared(), True), (agent(), False)):
+        value = learner.outputs_and_value(torch.randn(7, 1))[1]
+        value.sum().backward()
+        assert (learner.policy.net[0].weight.grad is not None) == moved
+
+
+def grad_norm(*parts: nn.Module) -> float:
+    grads = [
+        x.grad.flatten()
+        for part in parts
+        for x in part.parameters()
+        if x.grad is not None
+    ]
+    return float(torch.cat(grads).norm())
+
+
+@pytest.mark.parametrize("share_network", [True, False])
+def test_gradients_are_clipped_together_where_the_network_is_shared(
+    share_network: bool,
+) -> None:
+    learner = agent(share_network=share_network)
+    parts = (learner.policy.net, learner.value)
+    for parameter in (x for part in parts for x in part.parameters()):
+        parameter.grad = torch.ones_like(parameter)
+    learner.clip_gradients()
+    if share_network:
+        assert grad_norm(*parts) == pytest.approx(0.5, rel=1e-4)
+    else:
+        norms = [grad_norm(part) for part in parts]
+        assert norms == pytest.approx([0.5, 0.5], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("value", "loss", "moves"),
+    [
+        (1.0, 4.0, True),  # where it was
+        (1.5, 1.9**2, False),  # closer by more than the clip: no more of it
+        (0.5, 2.5**2, True),  # away from the target: back
+    ],
+)
+def test_clipped_value_loss_by_hand(value: float, loss: float, moves: bool) -> None:
+    """V was 1, the return is 3, and a step may change V by 0.1."""
+    now = torch.tensor([value], requires_grad=True)
+    old, target = torch.ones(1), torch.full((1,), 3.0)
+    found, diagnostics = ppo.clipped_value_loss(now, old, target, clip_coef=0.1)
+    assert found.item() == pytest.approx(loss)
+    assert diagnostics["value_loss"] == found
+    found.backward()
+    assert now.grad is not None
+    assert bool(now.grad.abs() > 0) == moves
+
+
+@pytest.mark.parametrize("loss", [ppo.squared_value_loss, ppo.clipped_value_loss])
+def test_all_of_the_error_has_a_gradient_before_the_first_step(loss: Any) -> None:
+    learner = shared(value_loss=loss)
+    diagnostics = ppo.update(learner, Collector(learner.policy, envs(4), 0).rollout(16))
+    assert diagnostics["first_value_grad_share"].item() == pytest.approx(1)
+
+
+def test_a2c_is_one_step_along_its_own_gradient() -> None:
+    """∇ log π times the n-step return minus V, the squared error of V, the entropy."""
+    torch.manual_seed(0)
+    config = ppo.a2c_config(gamma=0.5, hidden=(16,), max_grad_norm=1e9, vf_coef=0.25)
+    world = Countdown()
+    policy = ppo.new_policy(world.observation_space, world.action_space, config)
+    learner = Agent(policy, config)
+    rollout = Collector(policy, envs(last=3), 0).rollout(config.num_steps)
+    with torch.no_grad():
+        returns = learner.value_of(rollout.next_obs[-1]) * (1 - rollout.terminated[-1])
+    targets = []
+    for step in reversed(range(5)):
+        returns = returns * (1 - rollout.done[step]) if step < 4 else returns
+        returns = rollout.reward[step] + 0.5 * returns
+        targets.append(returns)
+    target = torch.stack(targets[::-1]).flatten()
+    outputs, value = learner.outputs_and_value(rollout.obs.flatten(0, 1))
+    dist = ppo.output_distribution(policy, outputs)
+    log_prob = dist.log_prob(rollout.action.flatten())
+    loss = -(log_prob * (target - value).detach()).mean()
+    loss = loss + 0.25 * (value - target).square().mean()
+    loss = loss - 0.01 * dist.entropy().mean()
+    expected = torch.autograd.grad(loss, list(policy.net.parameters()))
+    ppo.update(learner, rollout)
+    for parameter, gradient in zip(policy.net.parameters(), expected, strict=True):
+        assert parameter.grad is not None
+        assert torch.allclose(parameter.grad, gradient, atol=1e-6)
+
+
+@pytest.mark.parametrize("config", [ppo.a2c_config, Config])
+def test_both_learn_what_pays_with_a_shared_network(config: Any) -> None:
+    torch.manual_seed(0)
+    settings = config(hidden=(16,), learning_rate=1e-2, share_network=True)
+    world = Countdown()
+    policy = ppo.new_policy(world.observation_space, world.action_space, settings)
+    learner = Agent(policy, settings)
+    for _ in ppo.train(learner, envs(4), 2_000, 0):
+        pass
+    assert (policy.act(np.array([[0.0], [3.0]], np.float32)) == 1).all()
+
+
+def test_it_is_told_how_long_the_longest_episode_is() -> None:
+    stream = ppo.train(agent(num_steps=4), envs(last=6), 32, 0)
+    lengths = [diagnostics["longest_episode"].item() for _, diagnostics in stream]
+    assert lengths == [4, 6, 6, 4]
 
 
 def test_a_deterministic_policy_is_refused() -> None:

@@ -30,7 +30,9 @@ from rlnotes.algos import (
     td3_bc,
 )
 from rlnotes.algos.experts import Expert
+from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Head, Policy
+from rlnotes.data.frames import FrameTransitions
 from rlnotes.data.rollouts import Episode
 from rlnotes.data.transitions import Transitions
 from rlnotes.envs.vector import make_vec_env
@@ -63,6 +65,21 @@ class Once(gym.Env[np.ndarray, Any]):
         return np.full(2, push, np.float32), push, True, False, {}
 
 
+class Seen(Once):
+    """The same, as pictures: a stack of two of them."""
+
+    observation_space = gym.spaces.Box(0, 255, (2, 8, 8), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.full((2, 8, 8), 7, np.uint8), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        _, push, *rest = super().step(action)
+        shown = np.full((2, 8, 8), 7, np.uint8)
+        shown[1] += int(push)
+        return shown, push, *rest  # type: ignore[return-value]
+
+
 def data(discrete: bool) -> list[Episode]:
     rng = np.random.default_rng(0)
     seen = rng.normal(size=(41, 2)).astype(np.float32)
@@ -76,6 +93,16 @@ def policy(space: gym.spaces.Space, head: Head = "tanh") -> Policy:
 
 def generator(space: gym.spaces.Space = PUSHES) -> Policy:
     return ppo.new_policy(PLACES, space, GENERATOR)
+
+
+EYE = Eye(filters=((4, 4, 2),), units=8)
+SHARED = replace(GENERATOR, share_network=True, hidden=())
+A2C = ppo.a2c_config(hidden=(), num_steps=4, anneal_lr=True)
+
+
+def seeing(config: ppo.Config) -> ppo.Agent:
+    space = Seen.observation_space
+    return ppo.Agent(ppo.new_policy(space, PUSHES, config, eye=EYE), config)
 
 
 DQN = dqn.Config(
@@ -114,6 +141,20 @@ LEARNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Stream]]] = {
     "dqn": (
         lambda: dqn.Agent(policy(PUSHES), DQN),
         lambda agent: dqn.train(agent, Once(PUSHES), STEPS, 0),
+    ),
+    "dqn_pictures": (
+        lambda: dqn.Agent(
+            Policy.for_spaces(Seen.observation_space, PUSHES, (), eye=EYE), DQN
+        ),
+        lambda agent: dqn.train(agent, make_vec_env(lambda: Seen(PUSHES), 2), STEPS, 0),
+    ),
+    "ppo_pictures": (
+        lambda: seeing(SHARED),
+        lambda agent: ppo.train(agent, make_vec_env(lambda: Seen(PUSHES), 2), STEPS, 0),
+    ),
+    "a2c": (
+        lambda: seeing(A2C),
+        lambda agent: ppo.train(agent, make_vec_env(lambda: Seen(PUSHES), 2), STEPS, 0),
     ),
     "sac": (
         lambda: sac.Agent(policy(PUSH, "gaussian"), SAC),
@@ -160,7 +201,7 @@ def copy_state(source: Any, target: Any) -> None:
             other.load_state_dict(copy.deepcopy(value.state_dict()))
         elif isinstance(value, nn.Parameter):
             other.data.copy_(value.data)
-        elif isinstance(value, Transitions):
+        elif isinstance(value, Transitions | FrameTransitions):
             other.load_state(copy.deepcopy(value.state()))
         elif isinstance(value, np.random.Generator):
             other.bit_generator.state = value.bit_generator.state

@@ -1,5 +1,5 @@
-"""SB3's DQN and PPO on many worlds: copied, taught in parts, and what DQN's frequencies
-count."""
+"""SB3's DQN, PPO and A2C on many worlds: copied, taught in parts, and what DQN's
+frequencies count."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,10 @@ import pytest
 from stable_baselines3.common.callbacks import EvalCallback
 
 from rlnotes.algos import sb3
+from rlnotes.algos.networks import NATURE_EYE
 from rlnotes.algos.policy import load_policy, save_policies
+from rlnotes.envs.sb3_vector import Sb3Vector
+from rlnotes.envs.vector import make_vec_env
 
 SMALL = {"learning_starts": 0, "policy_kwargs": {"net_arch": [16, 16]}}
 
@@ -169,3 +172,46 @@ def test_ppo_anneals_over_the_whole_and_not_over_a_part() -> None:
 def test_one_call_is_a_step_of_each_world_and_updates_count_calls() -> None:
     model = new_model(num_envs=4, train_freq=4)
     assert sb3.counted(model, 800) == (800, 200, 50)
+
+
+# --- pictures
+
+
+class Flashes(gym.Env[np.ndarray, int]):
+    """Random pictures; pays for the first of three actions."""
+
+    observation_space = gym.spaces.Box(0, 255, (4, 84, 84), np.uint8)
+    action_space: gym.spaces.Discrete = gym.spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.time = 0
+        return self._seen(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        return self._seen(), float(action == 0), False, self.time == 9, {}
+
+    def _seen(self) -> np.ndarray:
+        return self.np_random.integers(256, size=(4, 84, 84), dtype=np.uint8)
+
+
+@pytest.mark.slow(seconds=10)
+@pytest.mark.parametrize("learner", ["dqn", "ppo", "a2c"])
+def test_the_copy_of_an_eye_acts_as_the_original(learner: str, tmp_path: Path) -> None:
+    envs = Sb3Vector(make_vec_env(Flashes, 2))
+    model: Any = {
+        "dqn": lambda: sb3.dqn(envs, 0, learning_starts=0, buffer_size=100),
+        "ppo": lambda: sb3.ppo(envs, 0, 32, n_steps=8, batch_size=8, n_epochs=1),
+        "a2c": lambda: sb3.a2c(envs, 0),
+    }[learner]()
+    policy = sb3.new_policy(model)
+    assert policy.eye == NATURE_EYE
+    assert (policy.head, policy.hidden) == ("argmax", ())
+    pictures = np.random.default_rng(0).integers(256, size=(40, 4, 84, 84), dtype="u1")
+    for _ in sb3.train(model, policy, 32, chunk=16):
+        theirs, _ = model.predict(pictures, deterministic=True)
+        assert np.array_equal(policy.act(pictures), theirs)
+    save_policies(tmp_path / "file", {"one": policy}, "owner")
+    again = load_policy(tmp_path / "file", "one", "owner", "")
+    assert np.array_equal(again.act(pictures), theirs)

@@ -68,6 +68,33 @@ def test_it_is_quiet_if_the_learner_drew_the_actions(
     assert not any(executed_actions.fires(value) for value in told)
 
 
+@pytest.mark.parametrize("world", [CART, ARM])
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_the_twin_differs_in_that_alone(world: str, beta: float) -> None:
+    """From the same roll-in both take the same step, if the learner has played all of
+    it: then what was executed is what it drew. (Fresh draws would be others, and no
+    less the learner's.)"""
+    found = []
+    for actions in (aggrevated.rollout_actions, executed_actions.executed_actions):
+        torch.manual_seed(0)
+        config = Config(hidden=(16,), num_steps=32, batch_size=256, actions=actions)
+        envs = make_vec_env(lambda: gym.make(world), 8)
+        spaces = envs.single_observation_space, envs.single_action_space
+        agent = aggrevated.Agent(aggrevated.new_policy(*spaces, config), config)
+        collector = aggrevated.Collector(agent, EXPERTS[world], envs, 0)
+        played = collector.roll_in(beta)
+        aggrevated.update(agent, EXPERTS[world], played)
+        found.append((played, [*agent.policy.net.parameters()]))
+    (one, healthy), (other, twin) = found
+    assert torch.equal(one.executed, other.executed)
+    for column, same in zip(one.rollout, other.rollout, strict=True):
+        assert torch.equal(column, same)
+    equal = [
+        torch.allclose(*pair, atol=1e-6) for pair in zip(healthy, twin, strict=True)
+    ]
+    assert all(equal) == (beta == 0)
+
+
 def test_with_the_fault_a_better_action_is_never_heard_of() -> None:
     """The expert always takes the worse of two actions. A* says so, and the healthy
     learner leaves it; with the fault it is cloned, or nothing happens at all."""

@@ -35,6 +35,16 @@ def test_grouping_does_not_change_an_episode() -> None:
     assert_same(together, alone)
 
 
+def test_observations_need_not_be_kept() -> None:
+    kept = rollout(make_pendulum, push, seeds=[3, 4])
+    with Stage(make_pendulum, keep_obs=False) as stage:
+        others = stage.play(push, [3, 4])
+    for one, other in zip(kept, others, strict=True):
+        assert np.array_equal(one.rewards, other.rewards)
+        assert np.array_equal(one.actions, other.actions)
+        assert np.array_equal(one.observations[-1:], other.observations)
+
+
 class Counted(gym.Wrapper):
     """Knows how many of its kind were made, and how many are still open."""
 

@@ -207,7 +207,7 @@ def test_pictures_show_what_they_should(
 
 # --- `import rlnotes` knows the worlds, and imports none of the libraries behind
 
-HEAVY = ("pybullet", "mujoco", "torch", "minari")
+HEAVY = ("pybullet", "mujoco", "torch", "minari", "ale_py", "envpool")
 
 
 def test_importing_the_package_registers_the_worlds_and_is_light() -> None:
@@ -220,7 +220,7 @@ def test_importing_the_package_registers_the_worlds_and_is_light() -> None:
     )
     worlds, modules = json.loads(found.stdout)
     names = ["RaceCar", "BulletCartPole", "BalancingPlate", "Puck", "CarelessPuck"]
-    names += ["Orchard", "UMaze"]
+    names += ["Orchard", "UMaze", "Atari", "PixelCartPole"]
     ours = {world for world in worlds if world.startswith("rlnotes/")}
     assert ours == {f"rlnotes/{name}-v0" for name in (*names, "UMaze")}
     assert not set(HEAVY) & set(modules)

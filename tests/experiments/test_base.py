@@ -20,6 +20,7 @@ from rlnotes.experiments.base import (
     Variant,
     World,
     keeps_all_policies,
+    kept_policies,
     new_trial,
 )
 from rlnotes.seeding import reset_seeds
@@ -113,6 +114,29 @@ def test_seeds_and_kept_policies_can_differ_between_variants() -> None:
     assert [toy.seeds_for(name) for name in toy.variants] == [4, 2, 4]
     kept = {name: keeps_all_policies(toy, name) for name in toy.variants}
     assert kept == {"main": True, "few": False, "played": True}
+
+
+def test_of_large_policies_few_are_kept() -> None:
+    """The last ones of the first variant, and of what a chapter plays."""
+    policy = Policy((4,), (), (), (2,), "argmax", num_actions=2)
+    trial = Trial(policy, 1, best=policy)
+    variants = {
+        "first": Variant("first"),
+        "other": Variant("other", {"length": 2.0}),
+        "played": Variant("played", {"length": 3.0}, replayed=True),
+    }
+    small = experiment(variants=variants)
+    large = replace(small, large_policies=True)
+    found = {
+        (one.large_policies, variant): list(kept_policies(one, variant, trial))
+        for one in (small, large)
+        for variant in variants
+    }
+    assert all(found[False, name] == ["last", "best"] for name in variants)
+    assert [found[True, name] for name in variants] == [["last"], [], ["last"]]
+    kept = [keeps_all_policies(small, name) for name in variants]
+    assert kept == [True, False, True]
+    assert not any(keeps_all_policies(large, name) for name in variants)
 
 
 def test_a_trial_starts_from_its_seed_alone() -> None:
@@ -246,6 +270,25 @@ def test_the_best_policy_is_that_of_the_best_evaluation() -> None:
     assert rows[-1][1]["final_best_return"] == _mean_return(trial.best)
     assert trial.policy is not None
     assert rows[-1][1]["final_return"] == _mean_return(trial.policy)
+
+
+def test_a_world_may_be_judged_with_drawn_actions_too() -> None:
+    """The same ones each time, and others than the greedy ones."""
+
+    def judged(sampled: bool) -> dict[str, float]:
+        policy = Policy((4,), (), (), (2,), "argmax", num_actions=2)
+        for parameter in policy.parameters():
+            parameter.data.zero_()  # greedily always the first, drawn either
+        world = replace(CARTPOLE, sampled=sampled)
+        stream: Any = iter([(100, {})])
+        (_, metrics), *_ = new_trial(policy, None, stream, world, SETTINGS).stream
+        return metrics
+
+    plain, drawn = judged(False), judged(True)
+    assert "final_sampled_return" not in plain
+    assert plain.items() <= drawn.items()
+    assert drawn["final_sampled_return"] > drawn["final_return"]
+    assert judged(True) == drawn
 
 
 def _mean_return(policy: Policy) -> float:

@@ -13,7 +13,14 @@ from torch.distributions import Independent, Normal
 
 from rlnotes.algos import ppo
 from rlnotes.data.rollouts import Episode, play_together
-from rlnotes.experiments.bipedal import EASY, FALL, fell, finished, training_envs
+from rlnotes.experiments.bipedal import (
+    EASY,
+    FALL,
+    Course,
+    fell,
+    finished,
+    training_envs,
+)
 from rlnotes.experiments.bipedal_reinforce import round_trip_log_prob
 from rlnotes.experiments.registry import find
 from rlnotes.experiments.settings import as_json, differences
@@ -66,6 +73,23 @@ def test_who_passes_the_end_of_the_course_has_finished(
     episode = play_together([env], shorten, [0])[0]
     assert len(episode.rewards) == 1
     assert (fell(episode), finished(episode)) == (False, True)
+
+
+def test_every_judged_episode_has_a_world_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In one that was played in before, it would not go the same way."""
+    made = []
+
+    def make(_: Course) -> gym.Env:
+        made.append(gym.make("BipedalWalker-v3", max_episode_steps=2))
+        return made[-1]
+
+    monkeypatch.setattr(Course, "make", make)
+    with EASY.stage() as stage:
+        for _ in range(3):
+            stage.play(limp, [0, 1])
+    assert len(made) == 6
 
 
 def test_the_three_ends_are_counted_apart() -> None:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from rlnotes.algos import dqn
-from rlnotes.autopsies import one_coin
 from rlnotes.envs.orchard import PICK, WALK
 from rlnotes.experiments import parallel, registry
 from rlnotes.runs.run import train_live
@@ -42,13 +41,6 @@ def test_the_notes_renew_the_target_after_the_first_and_every_tenth_epoch() -> N
     due = [s for s in range(1, 30_001) if config.target_due(s, False, config)]
     assert due == [1_200, 13_200, 25_200]
     assert settings.steps == 500 * 300 * 4
-
-
-def test_one_coin_for_all_is_one() -> None:
-    rng = np.random.default_rng(0)
-    thrown = np.array([one_coin.one_coin_for_all(rng, 4, 0.3) for _ in range(2_000)])
-    assert (thrown == thrown[:, :1]).all()
-    assert thrown.mean() == pytest.approx(0.3, abs=0.04)
 
 
 # --- what the corrupted successor makes of the orchard

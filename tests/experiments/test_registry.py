@@ -20,6 +20,10 @@ BESIDE = {  # what rows of the ledger rest on
     "gail/race",
     "aggrevated/cartpole",
     "aggrevated/acrobot",
+    "experts/bipedal",
+    "experts/bipedal-critic",
+    "aggrevated/soft-q",
+    "aggrevated/entropy",
     "parallel/orchard",
     "parallel/copies",
     "parallel/ppo-speed",
@@ -46,11 +50,15 @@ def test_a_row_of_the_ledger_that_is_built_has_a_bar() -> None:
         assert row.bar if experiment is None else experiment.bars
 
 
-def test_unknown_and_unbuilt_ids_say_what_is_there() -> None:
+def test_unknown_and_unbuilt_ids_say_what_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    later = ledger.Row("some/day", "Later", "a heading only")
+    monkeypatch.setattr(ledger, "ROWS", (*ledger.ROWS, later))
     with pytest.raises(UserError, match="unknown experiment 'nope'.*td3bc/pendulum"):
         registry.find("nope")
     with pytest.raises(UserError, match="not built yet. Built: td3bc/pendulum"):
-        registry.find("pong/ppo")
+        registry.find("some/day")
     with pytest.raises(UserError, match="unknown dataset 'nope'.*rlnotes/pendulum/exp"):
         recipes.find("nope")
 

@@ -88,6 +88,11 @@ def test_columns_are_addresses_or_functions(results: Results) -> None:
     assert table.rows[1] == ("the bad one", "5", "4.5", some, "0 of 2", "2")
 
 
+def test_a_diagnostic_may_be_asked_early(results: Results) -> None:
+    low = [Fires(lambda x: x < 1.5, "return", along=one) for one in ("first", "final")]
+    assert [one(results.records("good")) for one in low] == ["1 of 2", "0 of 2"]
+
+
 def test_where_no_seed_has_a_value_there_is_a_dash(
     results: Results, write: Write
 ) -> None:

@@ -1,0 +1,152 @@
+"""Row `aggrevated/table`: the notes' table of fourteen hyper-parameters, each put to
+the test on the walker; and what a coefficient of entropy does to PPO.
+
+The notes give the table and then do otherwise. Here the main variant takes its values,
+the middle of a range, together with the right gradient. Each row of it has variants of
+its own, which change that row alone:
+
+    N iterations          fifty, two-hundred        (of as many steps together)
+    α₀                    half-mixed, unmixed
+    α_n                   linear, harmonic
+    decay rate            fast-decay, slow-decay
+    K trajectories        eight, forty
+    H steps               short-episodes
+    γ                     short-sighted
+    learning rate         slow, fast
+    batch size            small-batches, large-batches
+    gradient clipping     unclipped
+    log σ                 wide-std, narrow-std
+    entropy coefficient   entropy-1e-2, entropy-1e-1
+    normalised Q*         min-max, unscaled, q-alone
+    replay buffer         aggregated
+
+`aggrevated/entropy` is about the notes' finding that PPO does not converge with more
+than 0.001. Their bonus is the entropy before the tanh, which grows without end. Both
+entropies are recorded: `entropy` before the tanh, `squashed_entropy` after it.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from rlnotes.algos import aggrevated
+from rlnotes.experiments import bipedal, bipedal_aggrevated
+from rlnotes.experiments.base import Bar, Experiment, Variant, fresh_seeds
+from rlnotes.experiments.bipedal import EASY, PPO, UNBOUNDED, WalkerSettings
+from rlnotes.experiments.bipedal_aggrevated import (
+    BUDGETS,
+    MIN_MAX,
+    UNSCALED,
+    WalkingLesson,
+    course,
+)
+from rlnotes.experiments.bipedal_expert import short_sighted_expert
+from rlnotes.experiments.settings import Override
+
+# A hundred roll-ins of 1,000 steps; a roll-in is 50 steps of 20 episodes.
+TABLE = aggrevated.Config(
+    weight_scale=aggrevated.standardised,
+    beta_schedule="exponential",
+    beta_decay=0.99,
+    num_steps=50,
+    update_epochs=20,
+    batch_size=128,
+    learning_rate=3e-4,
+    max_grad_norm=0.5,
+    initial_std=0.6,
+    log_std_bounds=(-10.0, 1.0),
+    hidden=(128, 128),
+)
+
+
+def of_agent(**settings: Any) -> Override:
+    return {f"agent.{name}": value for name, value in settings.items()}
+
+
+ROWS = {
+    "fifty": Variant("N = 50", of_agent(num_steps=100)),
+    "two-hundred": Variant("N = 200", of_agent(num_steps=25)),
+    "half-mixed": Variant("α₀ = 0.5", of_agent(initial_beta=0.5)),
+    "unmixed": Variant("α₀ = 0", of_agent(initial_beta=0.0)),
+    "linear": Variant("α_n on a line", of_agent(beta_schedule="linear")),
+    "harmonic": Variant("α_n = 1/(n + 1)", of_agent(beta_schedule="harmonic")),
+    "fast-decay": Variant("decay rate 0.95", of_agent(beta_decay=0.95)),
+    "slow-decay": Variant("decay rate 0.995", of_agent(beta_decay=0.995)),
+    "eight": Variant("K = 8", {"num_envs": 8, "agent.num_steps": 125}),
+    "forty": Variant("K = 40", {"num_envs": 40, "agent.num_steps": 25}),
+    "short-episodes": Variant("H = 400", {"max_episode_steps": 400}),
+    "short-sighted": Variant("γ = 0.9, of Q*", {"expert": short_sighted_expert}),
+    "slow": Variant("learning rate 3e-5", of_agent(learning_rate=3e-5)),
+    "fast": Variant("learning rate 3e-3", of_agent(learning_rate=3e-3)),
+    "small-batches": Variant("batches of 64", of_agent(batch_size=64)),
+    "large-batches": Variant("batches of 1,000", of_agent(batch_size=1_000)),
+    "unclipped": Variant("no clipping", of_agent(max_grad_norm=UNBOUNDED)),
+    "wide-std": Variant("log σ up to 2", of_agent(log_std_bounds=(-10.0, 2.0))),
+    "narrow-std": Variant("log σ from −2", of_agent(log_std_bounds=(-2.0, 1.0))),
+    "entropy-1e-2": Variant("entropy 0.01", of_agent(ent_coef=0.01)),
+    "entropy-1e-1": Variant("entropy 0.1", of_agent(ent_coef=0.1)),
+    "min-max": Variant("Q* between 0 and 1", MIN_MAX),
+    "unscaled": Variant("A* as it is", UNSCALED),
+    "q-alone": Variant("Q* without V*, standardised", of_agent(baseline="none")),
+    "aggregated": Variant("from all states so far", of_agent(aggregate=True)),
+}
+
+AGGREVATED_TABLE = Experiment(
+    id="aggrevated/table",
+    world=course,
+    settings=WalkingLesson(agent=TABLE),
+    budgets=BUDGETS,
+    variants={"table": Variant("the table's values"), **ROWS, **fresh_seeds(3)},
+    bars=(
+        Bar(
+            "with the right gradient the table's values walk as well as the expert,"
+            " nearly",
+            "table",
+            "iqm",
+            ">=",
+            "experts/bipedal/ppo",
+            times=0.9,
+        ),
+    ),
+    start=bipedal_aggrevated.start,
+    seeds=3,
+    planned=True,
+)
+
+# --- PPO's bonus
+
+NOTES_STD = (-10.0, 2.0)  # the bounds of log σ; ours end at 1
+
+
+def bonus(ent_coef: float) -> Variant:
+    return Variant(f"entropy {ent_coef:g}", of_agent(ent_coef=ent_coef))
+
+
+def notes_bonus(ent_coef: float) -> Variant:
+    override = {**bipedal.NOTES, **of_agent(ent_coef=ent_coef)}
+    return Variant(f"as in the notes, entropy {ent_coef:g}", override)
+
+
+ENTROPY = Experiment(
+    id="aggrevated/entropy",
+    world=lambda settings: EASY,
+    settings=WalkerSettings(
+        agent=replace(PPO, ent_coef=0.001, log_std_bounds=NOTES_STD), num_envs=32
+    ),
+    budgets=bipedal.EASY_BUDGETS,
+    variants={
+        "entropy-1e-3": Variant("entropy 0.001"),
+        "no-entropy": bonus(0.0),
+        "entropy-3e-3": bonus(0.003),
+        "entropy-1e-2": bonus(0.01),
+        "entropy-3e-2": bonus(0.03),
+        "notes-no-entropy": notes_bonus(0.0),
+        "notes-3e-3": notes_bonus(0.003),
+        "notes-1e-2": notes_bonus(0.01),
+        "notes-3e-2": notes_bonus(0.03),
+    },
+    bars=(),
+    start=partial(bipedal.start, EASY),
+    seeds=3,
+    planned=True,
+)
