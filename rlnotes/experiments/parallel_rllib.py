@@ -140,13 +140,12 @@ RLLIB_DQN = Experiment(
     },
     variants={
         "dqn": Variant("RLlib's DQN"),
-        "notes": Variant(
-            "as in the notes: 3 runners, learning rate 1e-4", NOTES, planned=True
-        ),
+        "notes": Variant("as in the notes: 3 runners, learning rate 1e-4", NOTES),
     },
     bars=(Bar("RLlib's DQN keeps the pole up", "dqn", "iqm", ">=", 450.0),),
     start=start_dqn,
     seeds=5,
+    planned=True,
 )
 
 
