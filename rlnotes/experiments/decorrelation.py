@@ -183,10 +183,8 @@ DECORRELATION = Experiment(
         "four-long": Variant("4 × 128", layout(LONG, 4), planned=True),
         "one-long": Variant("1 × 512", layout(LONG, 1), planned=True),
         # One step ahead, whoever plays: here only the episodes differ.
-        "one-near": Variant("1 × 64, λ = 0", layout(SHORT, 1, **NEAR), planned=True),
-        "sixteen-near": Variant(
-            "16 × 4, λ = 0", layout(SHORT, 16, **NEAR), planned=True
-        ),
+        "one-near": Variant("1 × 64, λ = 0", layout(SHORT, 1, **NEAR)),
+        "sixteen-near": Variant("16 × 4, λ = 0", layout(SHORT, 16, **NEAR)),
         # `sixteen`, and at each evaluation all layouts with its networks.
         "held-still": Variant(
             "gradients of all layouts",
