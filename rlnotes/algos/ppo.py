@@ -102,6 +102,23 @@ def clipped_value_loss(
     return loss, {"value_loss": loss.detach()}
 
 
+def drawn_entropy(policy: Policy, outputs: Tensor) -> Tensor:
+    """Of what is drawn: for continuous actions before the tanh, and without limit."""
+    return output_distribution(policy, outputs).entropy()
+
+
+def played_entropy(policy: Policy, outputs: Tensor) -> Tensor:
+    """Of what is played: H[tanh u] = H[u] + E[log(1 − tanh²u)], from one draw for each
+    state. It is largest where all actions are equally likely, and falls again when most
+    are −1 or 1."""
+    entropy = drawn_entropy(policy, outputs)
+    if policy.head == "gaussian":
+        mean, log_std = policy.mean_and_log_std(outputs)
+        drawn = mean + log_std.exp() * torch.randn_like(mean)
+        entropy = entropy + log_tanh_slope(drawn).sum(-1)
+    return entropy
+
+
 @dataclass(frozen=True)
 class Config:
     """The paper's for MuJoCo, where nothing else is said."""
@@ -122,6 +139,7 @@ class Config:
     log_std_bounds: tuple[float, float] = (-4.0, 1.0)
     norm_obs: bool = False  # by mean and deviation of all that was observed so far
     ent_coef: float = 0.0
+    entropy: Callable[[Policy, Tensor], Tensor] = drawn_entropy
     vf_coef: float = 0.5  # of the authors' code
     max_grad_norm: float = 0.5  # of the authors' code, of each network apart
     reward_scale: float = 1.0
@@ -430,8 +448,8 @@ def update(
                 "first_ratio_deviation": diagnostics["ratio_deviation"],
                 "first_value_grad_share": grad_share(v_loss, value, target[batch]),
             }
-            entropy = dist.entropy().mean()
-            total = loss + config.vf_coef * v_loss - config.ent_coef * entropy
+            bonus = config.ent_coef * config.entropy(policy, outputs).mean()
+            total = loss + config.vf_coef * v_loss - bonus
             agent.optimiser.zero_grad()
             (total + extra_loss()).backward()
             agent.clip_gradients()
@@ -441,7 +459,7 @@ def update(
         | std_diagnostics(policy, outputs.detach())
         | first
         | v_diagnostics
-        | {"entropy": entropy.detach(), "value_mean": values.mean()}
+        | {"entropy": dist.entropy().detach().mean(), "value_mean": values.mean()}
     )
 
 

@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rlnotes.algos import aggrevated
+from rlnotes.algos import aggrevated, ppo
 from rlnotes.experiments import bipedal, bipedal_aggrevated
 from rlnotes.experiments.base import Bar, Experiment, Variant, fresh_seeds
 from rlnotes.experiments.bipedal import EASY, PPO, UNBOUNDED, WalkerSettings
@@ -122,6 +122,11 @@ def bonus(ent_coef: float) -> Variant:
     return Variant(f"entropy {ent_coef:g}", of_agent(ent_coef=ent_coef))
 
 
+def played_bonus(ent_coef: float) -> Variant:
+    override = of_agent(ent_coef=ent_coef, entropy=ppo.played_entropy)
+    return Variant(f"entropy {ent_coef:g}, after the tanh", override)
+
+
 def notes_bonus(ent_coef: float) -> Variant:
     override = {**bipedal.NOTES, **of_agent(ent_coef=ent_coef)}
     return Variant(f"as in the notes, entropy {ent_coef:g}", override)
@@ -131,7 +136,13 @@ ENTROPY = Experiment(
     id="aggrevated/entropy",
     world=lambda settings: EASY,
     settings=WalkerSettings(
-        agent=replace(PPO, ent_coef=0.001, log_std_bounds=NOTES_STD), num_envs=32
+        agent=replace(
+            PPO,
+            ent_coef=0.001,
+            entropy=ppo.drawn_entropy,
+            log_std_bounds=NOTES_STD,
+        ),
+        num_envs=32,
     ),
     budgets=bipedal.EASY_BUDGETS,
     variants={
@@ -140,6 +151,8 @@ ENTROPY = Experiment(
         "entropy-3e-3": bonus(0.003),
         "entropy-1e-2": bonus(0.01),
         "entropy-3e-2": bonus(0.03),
+        "played-1e-2": played_bonus(0.01),
+        "played-3e-2": played_bonus(0.03),
         "notes-no-entropy": notes_bonus(0.0),
         "notes-3e-3": notes_bonus(0.003),
         "notes-1e-2": notes_bonus(0.01),

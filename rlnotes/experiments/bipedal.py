@@ -132,17 +132,18 @@ def start(world: World, settings: WalkerSettings, seed: int) -> Trial:
 # 8,000 and 16,000 steps to a rollout, so that 2 and 30 million are whole rollouts.
 # Rewards times 0.1: a walk of 300 is worth tens, not hundreds, to a value function.
 PPO = ppo.Config(
-    gamma=0.995,
     num_steps=250,
     update_epochs=5,
     batch_size=1_000,
     learning_rate=4e-4,
     anneal_lr=True,
     ent_coef=0.004,
+    entropy=ppo.played_entropy,
     reward_scale=0.1,
     norm_obs=True,
     hidden=(128, 128),
 )
+HARDCORE = replace(PPO, gamma=0.995)
 
 # --- the notes, one thing at a time
 
@@ -153,6 +154,8 @@ BY_BOUNDS: Override = {**RAW_OBS, "obs_scale": hand_scaling.walker_by_bounds}
 TIME_LIMIT_ENDS: Override = {"truncation_terminates": True}
 RESET: Override = {"reset_every_rollout": True}
 RAW_ADVANTAGES: Override = {"agent.norm_adv": False}
+DRAWN_ENTROPY: Override = {"agent.entropy": ppo.drawn_entropy}
+FAR_SIGHTED: Override = {"agent.gamma": 0.995}
 LONG_ROLLOUTS: Override = {"agent.num_steps": 2_048}
 
 
@@ -230,6 +233,8 @@ BIPEDAL_PPO = Experiment(
         "truncation-terminates": Variant(
             "time limit treated as an end", TIME_LIMIT_ENDS
         ),
+        "drawn-entropy": Variant("entropy before the tanh", DRAWN_ENTROPY),
+        "far-sighted": Variant("γ = .995", FAR_SIGHTED),
         # Five times the steps of `bipedal/aggrevated-reinforce`.
         "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}),
         **fresh_seeds(),
@@ -280,7 +285,7 @@ def crosses(variant: str) -> tuple[Bar, ...]:
 HARDCORE_PPO = Experiment(
     id="hardcore/ppo",
     world=lambda settings: HARD,
-    settings=WalkerSettings(agent=PPO, num_envs=64),
+    settings=WalkerSettings(agent=HARDCORE, num_envs=64),
     budgets=HARD_BUDGETS,
     variants={
         "ppo": Variant("PPO"),
@@ -296,7 +301,7 @@ HARDCORE_PPO = Experiment(
 HARDCORE_PPO_VECTOR = Experiment(
     id="hardcore/ppo-vector",
     world=lambda settings: HARD,
-    settings=WalkerSettings(agent=replace(PPO, num_steps=1_000), num_envs=16),
+    settings=WalkerSettings(agent=replace(HARDCORE, num_steps=1_000), num_envs=16),
     budgets=HARD_BUDGETS,
     variants={
         "vector": Variant("PPO, 16 environments"),

@@ -37,6 +37,7 @@ REINFORCE = replace(
         log_std_bounds=(-2.0, 1.0),
         norm_obs=True,
         ent_coef=0.004,
+        entropy=ppo.played_entropy,
         reward_scale=0.1,
         loss=ppo.log_prob_loss,
         hidden=(128, 128),

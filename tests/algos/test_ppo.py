@@ -355,6 +355,27 @@ def test_entropy_grows_without_end_before_the_tanh_and_falls_again_after_it() ->
     assert (before[:40] < 0).all()  # also without a tanh: a density may be above 1
 
 
+@pytest.mark.parametrize("log_std", [-1.5, 0.0, 1.5])
+def test_the_bonus_for_what_is_played_is_its_entropy_in_the_mean(
+    log_std: float,
+) -> None:
+    policy = Policy((1,), [-1], [1], (), "gaussian", log_std_bounds=(-9, 9))
+    row = torch.tensor([0.7, log_std], requires_grad=True)
+    torch.manual_seed(0)
+    found = ppo.played_entropy(policy, row.expand(200_000, 2)).mean()
+    wanted = ppo.squashed_entropy(row[:1], row[1:])
+    assert found.item() == pytest.approx(wanted.item(), abs=0.02)
+    slopes = [torch.autograd.grad(entropy, row)[0] for entropy in (found, wanted)]
+    assert slopes[0].tolist() == pytest.approx(slopes[1].tolist(), abs=0.05)
+
+
+def test_what_is_played_of_discrete_actions_is_what_is_drawn() -> None:
+    policy = Policy.for_spaces(gym.spaces.Box(-1, 1, (3,)), Discrete(4), ())
+    outputs = torch.randn(5, 4)
+    drawn = ppo.drawn_entropy(policy, outputs)
+    assert torch.equal(ppo.played_entropy(policy, outputs), drawn)
+
+
 def test_an_agent_leaves_the_policy_as_it_is_given() -> None:
     world = Countdown()
     policy = Policy.for_spaces(world.observation_space, world.action_space, (16,))
