@@ -28,7 +28,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.settings import Override
@@ -224,7 +223,7 @@ BIPEDAL_PPO = Experiment(
     settings=WalkerSettings(agent=PPO, num_envs=32),
     budgets=EASY_BUDGETS,
     variants={
-        "ppo": Variant("PPO"),
+        "ppo": Variant("PPO", seeds=5),
         "notes": Variant("as in the notes, one environment", NOTES),
         "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS),
         "unscaled-rewards": Variant("rewards as they are", UNSCALED_REWARDS),
@@ -236,12 +235,11 @@ BIPEDAL_PPO = Experiment(
         "drawn-entropy": Variant("entropy before the tanh", DRAWN_ENTROPY),
         "far-sighted": Variant("γ = .995", FAR_SIGHTED),
         # Five times the steps of `bipedal/aggrevated-reinforce`.
-        "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}),
-        **fresh_seeds(),
+        "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}, 5),
     },
     bars=walks("ppo"),
     start=partial(start, EASY),
-    seeds=5,
+    seeds=3,
     planned=True,
 )
 
@@ -251,7 +249,7 @@ BIPEDAL_PPO_VECTOR = Experiment(
     settings=WalkerSettings(agent=replace(PPO, num_steps=500), num_envs=16),
     budgets=EASY_BUDGETS,
     variants={
-        "vector": Variant("PPO, 16 environments"),
+        "vector": Variant("PPO, 16 environments", seeds=5),
         "notes": Variant("as in the notes, 16 environments", NOTES_VECTOR),
         "reset-every-rollout": Variant("all reset every 500 steps", RESET),
         "raw-advantages": Variant("advantages as they are", RAW_ADVANTAGES),
@@ -260,11 +258,10 @@ BIPEDAL_PPO_VECTOR = Experiment(
         "long-rollouts-reset": Variant(
             "all reset every 2,048 steps", {**LONG_ROLLOUTS, **RESET}
         ),
-        **fresh_seeds(),
     },
     bars=walks("vector"),
     start=partial(start, EASY),
-    seeds=5,
+    seeds=3,
     planned=True,
 )
 

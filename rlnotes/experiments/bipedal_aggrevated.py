@@ -31,7 +31,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
     new_trial,
 )
 from rlnotes.experiments.bipedal import EASY, FALL, HARD, SOFT_FALL, UNBOUNDED, walkers
@@ -272,7 +271,7 @@ AGGREVATED_REINFORCE = Experiment(
     settings=WalkingLesson(agent=FRESHLY),
     budgets=BUDGETS,
     variants={
-        "aggrevated": Variant("AggreVaTeD, actions drawn afresh"),
+        "aggrevated": Variant("AggreVaTeD, actions drawn afresh", seeds=5),
         "notes": Variant("nearly as in the notes, hardcore", NOTES_REINFORCE, 1),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "min-max": Variant("Q* between 0 and 1", MIN_MAX),
@@ -286,11 +285,10 @@ AGGREVATED_REINFORCE = Experiment(
         "linear-mixing": Variant("the expert plays to the end", LINEAR_TO_THE_END),
         "pathwise": Variant("the gradient through Q*", PATHWISE),
         "dagger": Variant("DAgger", DAGGER),
-        **fresh_seeds(),
     },
     bars=bars("aggrevated"),
     start=start,
-    seeds=5,
+    seeds=3,
     planned=True,
 )
 
@@ -300,7 +298,7 @@ AGGREVATED_PPO = Experiment(
     settings=WalkingLesson(agent=CLIPPED),
     budgets=BUDGETS,
     variants={
-        "aggrevated": Variant("AggreVaTeD with PPO's ratio"),
+        "aggrevated": Variant("AggreVaTeD with PPO's ratio", seeds=5),
         "notes": Variant("nearly as in the notes", NOTES_PPO, 1),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "sampled-expert": Variant("the expert plays with noise", SAMPLED_EXPERT),
@@ -313,10 +311,9 @@ AGGREVATED_PPO = Experiment(
             "Q* less the mixture's V, as it is", {**MIXTURE_VALUE, **UNSCALED}
         ),
         "other-expert": Variant("the expert of another world", OTHER_EXPERT),
-        **fresh_seeds(),
     },
     bars=bars("aggrevated"),
     start=start,
-    seeds=5,
+    seeds=3,
     planned=True,
 )
