@@ -105,7 +105,8 @@ class Results:
 
     # --- figures
 
-    def _label(self, variant: str, labels: Choice = None) -> str:
+    def label(self, variant: str, labels: Choice = None) -> str:
+        """What figures call a variant."""
         id, name, _ = self._at(variant)
         return _chosen(labels, variant, registry.find(id).variants[name].label)
 
@@ -134,7 +135,7 @@ class Results:
             seeds = [record.curve(metric) for record in self.records(variant)]
             in_turn = figures.PALETTE[number % len(figures.PALETTE)]
             colour = _chosen(colours, variant, in_turn)
-            figures.curve(ax, seeds, self._label(variant, labels), colour, **line)
+            figures.curve(ax, seeds, self.label(variant, labels), colour, **line)
         self._mark(ax.axhline, reference)
         figures.count_steps(ax, xlabel or unit_of_steps(self.experiment))
         ax.set_ylabel(tables.words_for(metric).axis if ylabel is None else ylabel)
@@ -162,7 +163,7 @@ class Results:
         ax = ax or figures.axes(height=0.9 + 0.34 * len(variants))
         rows = [
             (
-                self._label(variant, labels),
+                self.label(variant, labels),
                 self.values(variant, metric),
                 _chosen(colours, variant, figures.GREY),
             )
@@ -236,7 +237,7 @@ class Results:
             (heading, *shown, "seeds"),
             [
                 (
-                    self._label(variant, labels),
+                    self.label(variant, labels),
                     *(self._cell(variant, metric, column) for column in shown.values()),
                     str(len(self.records(variant))),
                 )
@@ -313,7 +314,7 @@ class Results:
             for label, policy in (extra or {}).items()
         }
         for variant in variants:
-            label = self._label(variant, labels)
+            label = self.label(variant, labels)
             players[label] = self.world(variant).make, self.policy(variant).act
         return clips.side_by_side(players, start, steps, fps, every)
 

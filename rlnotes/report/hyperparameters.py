@@ -1,0 +1,99 @@
+"""The notes' table of fourteen hyper-parameters, row by row with its runs
+(`aggrevated/table`)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from rlnotes.report import tables
+from rlnotes.report.results import Results
+from rlnotes.report.tables import Table
+
+Verdict = Literal["better", "worse", "no difference seen"]
+
+
+class Row(NamedTuple):
+    """Of the notes' table: what they recommend, what ours takes, what else was run."""
+
+    name: str
+    recommended: str
+    taken: str
+    variants: tuple[str, ...]
+
+
+ROWS = (
+    Row("N, iterations", "50 to 200", "100", ("fifty", "two-hundred")),
+    Row("α₀, the expert's first share", "1", "1", ("half-mixed", "unmixed")),
+    Row("α_n, its decay", "exponential, or 1/(n+1)", "exp.", ("linear", "harmonic")),
+    Row("decay rate", "0.99 to 0.995", "0.99", ("fast-decay", "slow-decay")),
+    Row("K, trajectories at once", "8 to 32", "20", ("eight", "forty")),
+    Row("H, steps of an episode", "the world's", "1,600", ("short-episodes",)),
+    Row("γ", "0.99", "0.99", ("short-sighted",)),
+    Row("learning rate", "3e-4, Adam", "3e-4", ("slow", "fast")),
+    Row("batch size", "64 to 256", "128", ("small-batches", "large-batches")),
+    Row("clipped gradient norm", "0.5 to 1", "0.5", ("unclipped",)),
+    Row("bounds of log σ", "−10, 1", "−10, 1", ("wide-std", "narrow-std")),
+    Row("entropy coefficient", "0 to 0.01", "0", ("entropy-1e-2", "entropy-1e-1")),
+    Row(
+        "normalised Q*",
+        "min-max, or less a baseline",
+        "A*, standardised",
+        ("min-max", "unscaled", "q-alone"),
+    ),
+    Row("replay buffer", "none", "none", ("aggregated",)),
+)
+
+
+def verdict(tried: Sequence[float], taken: Sequence[float]) -> Verdict:
+    """Whether all seeds of one are better than all of the other. Three and three are so
+    by chance once in ten times."""
+    if min(tried) > max(taken):
+        return "better"
+    return "worse" if max(tried) < min(taken) else "no difference seen"
+
+
+def of_row(found: Sequence[Verdict]) -> str:
+    """What a row comes to: is its value the one to take?"""
+    if "better" in found:
+        return "refuted: another value is better"
+    if "worse" in found:
+        return "used: it matters"
+    return "used: no difference seen"
+
+
+def verdicts(results: Results, rows: Sequence[Row] = ROWS) -> dict[str, list[Verdict]]:
+    """Of all values that were tried, by row."""
+    taken = results.values(results.experiment.main_variant)
+    return {
+        row.name: [verdict(results.values(one), taken) for one in row.variants]
+        for row in rows
+    }
+
+
+def counts(found: Mapping[str, Sequence[Verdict]]) -> dict[str, int]:
+    """How many rows come to what."""
+    ends = [of_row(one) for one in found.values()]
+    return {end: ends.count(end) for end in dict.fromkeys(ends)}
+
+
+def table(results: Results, rows: Sequence[Row] = ROWS) -> Table:
+    """First what the table's values come to together, then one line for each other
+    value."""
+    found = verdicts(results, rows)
+    main = results.experiment.main_variant
+    lines = [("all of them", "", "", *_numbers(results, main), "", "")]
+    for row in rows:
+        first = (row.name, f"{row.recommended}; ours {row.taken}")
+        last = of_row(found[row.name])
+        for one, came in zip(row.variants, found[row.name], strict=True):
+            tried = results.experiment.variants[one].label
+            lines.append((*first, tried, *_numbers(results, one), came, last))
+            first, last = ("", ""), ""
+    headings = ("hyper-parameter", "in the notes' table", "tried instead", "IQM")
+    return Table((*headings, "worst", "best", "which is", "so the row is"), lines)
+
+
+def _numbers(results: Results, variant: str) -> tuple[str, str, str]:
+    summary = results.summary(variant)
+    return tuple(  # type: ignore[return-value]
+        tables.number(value) for value in (summary.iqm, summary.worst, summary.best)
+    )

@@ -1,0 +1,54 @@
+"""The table of hyper-parameters has every run once, and its verdicts follow from it."""
+
+from collections.abc import Callable
+
+from rlnotes.experiments.aggrevated_table import AGGREVATED_TABLE
+from rlnotes.experiments.base import FRESH
+from rlnotes.report import hyperparameters
+from rlnotes.report.hyperparameters import ROWS, Row, counts, of_row, verdict
+from rlnotes.report.results import Results
+
+Write = Callable[..., None]
+
+
+def test_there_are_fourteen_rows_and_each_has_its_runs() -> None:
+    assert len(ROWS) == 14
+    named = [variant for row in ROWS for variant in row.variants]
+    assert len(set(named)) == len(named)
+    others = {AGGREVATED_TABLE.main_variant, FRESH}
+    assert set(named) == AGGREVATED_TABLE.variants.keys() - others
+
+
+def test_only_seeds_that_do_not_overlap_differ() -> None:
+    assert verdict([3.0, 4.0], [1.0, 2.0]) == "better"
+    assert verdict([0.0, 0.5], [1.0, 2.0]) == "worse"
+    assert verdict([0.0, 1.0], [1.0, 2.0]) == "no difference seen"
+
+
+def test_what_a_row_comes_to() -> None:
+    assert of_row(["better", "worse"]) == "refuted: another value is better"
+    assert of_row(["worse", "no difference seen"]) == "used: it matters"
+    assert of_row(["no difference seen"]) == "used: no difference seen"
+    assert counts({"a": ["worse"], "b": ["worse"], "c": ["better"]}) == {
+        "used: it matters": 2,
+        "refuted: another value is better": 1,
+    }
+
+
+def test_the_table_over_records(write: Write) -> None:
+    for seed in (0, 1):
+        write("toy/task", "good", seed, 96.0 + seed, 17.0)
+        write("toy/task", "bad", seed, 3.0 + seed, 30.0)
+    rows = (Row("length", "1 to 2", "1", ("bad",)),)
+    table = hyperparameters.table(Results("toy/task"), rows)
+    assert table.rows[0] == ("all of them", "", "", "96.5", "96.0", "97.0", "", "")
+    assert table.rows[1] == (
+        "length",
+        "1 to 2; ours 1",
+        "the bad one",
+        "3.5",
+        "3.0",
+        "4.0",
+        "worse",
+        "used: it matters",
+    )
