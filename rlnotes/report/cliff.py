@@ -28,7 +28,7 @@ from rlnotes.data.branches import Moment, branches
 from rlnotes.data.rollouts import Episode, rollout
 from rlnotes.envs.vector import NO_LIMIT, make_vec_env
 from rlnotes.report import figures
-from rlnotes.report.figures import BLUE, GREEN, GREY, ORANGE, Style
+from rlnotes.report.figures import AMBER, BLUE, GREY, ORANGE, Style
 
 WORLD, LIMIT, GAMMA = "CliffWalking-v1", 60, 0.99
 ROWS, COLUMNS, START, GOAL = 4, 12, 36, 47
@@ -148,10 +148,10 @@ def dagger(roll_ins: int = 2, seed: int = 0) -> Figure:
     )
     ax = _map(figures.axes(width=7.5, height=2.8))
     for place, after, theirs in zip(places, led, played.by_expert[:, 0], strict=True):
-        _step(ax, place, after, GREEN if theirs else BLUE)
+        _step(ax, place, after, AMBER if theirs else BLUE)
     for place in np.unique(places):
         _answer(ax, place, int(expert().act(np.eye(PLACES)[[place]])[0]))
-    _key(ax, {"the learner's steps": BLUE, "the expert's steps": GREEN})
+    _key(ax, {"the learner's steps": BLUE, "the expert's steps": AMBER})
     return ax.figure
 
 
@@ -168,11 +168,11 @@ def aggrevate(seed: int = 0) -> Figure:
         _map(ax)
         _path(ax, episode.observations[: moment.step + 1].argmax(-1), BLUE)
         after = found[0].observations.argmax(-1)
-        _path(ax, after[1:], GREEN)
+        _path(ax, after[1:], AMBER)
         _step(ax, after[0], after[1], ORANGE, width=3)
         earned = found[0].discounted_return(GAMMA)
         ax.set_title(f"Q*(s, {NAMES[move]}) = {earned:.1f}".replace("-", "−"))
-    shown = {"the learner": BLUE, "any move": ORANGE, "the expert goes on": GREEN}
+    shown = {"the learner": BLUE, "any move": ORANGE, "the expert goes on": AMBER}
     _key(both[0], shown)
     return both[0].figure
 

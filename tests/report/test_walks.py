@@ -26,6 +26,7 @@ def write_ends(variant: str, seed: int, *shares: float) -> None:
     store.join(Run("toy/task", variant, seed))
 
 
+@pytest.mark.usefixtures("home")
 def test_bars_are_shares_of_all_seeds() -> None:
     write_ends("good", 0, 100.0, 0.0, 0.0)
     write_ends("good", 1, 40.0, 20.0, 40.0)
