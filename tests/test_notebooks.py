@@ -267,6 +267,7 @@ SETTINGS_OF_THE_NOTES = {
     "2,500": "001:2061",  # steps of an episode on the track
     "5,000": "001:2060",  # of these episodes
     "128": "001:2280",  # steps that the discriminator sees
+    "0.001": "004:704",  # coefficient of entropy, and no more
 }
 
 PAGES = [*NOTEBOOKS, *sorted(BOOK.glob("*.md"))]

@@ -54,6 +54,7 @@ def picture(log_std_limit: float = 2.0) -> Figure:
         label = f"σ = {std:g}: {squashed_entropy(std):.2f}".replace("-", "−")
         left.plot(action, density(action, std), color=colour, label=label)
     left.set(xlabel="action, after the tanh", ylabel="density", ylim=(0, 4.2))
+    left.set_xticks([-1, -0.5, 0, 0.5, 1])
     left.set_title("deviations, and entropies of what is played")
     figures.legend(left, "outside")
     stds = np.exp(np.linspace(-4, log_std_limit, 61))

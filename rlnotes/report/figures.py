@@ -42,12 +42,19 @@ def axes(
 
 
 def count_steps(ax: Axes, label: str) -> None:
-    """An x axis of steps, from the first one, written 0, 50k, 100k."""
-    short = FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
+    """An x axis of steps, from the first one, written 0, 50k, 1.5M."""
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 4, 5, 10]))
-    ax.xaxis.set_major_formatter(short)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: short(x)))
     ax.set_xlabel(label)
     ax.set_xlim(left=0)
+
+
+def short(steps: float) -> str:
+    """A number of steps in thousands or millions."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if steps >= size:
+            return f"{steps / size:g}{letter}"
+    return f"{steps:g}"
 
 
 def curve(

@@ -1,7 +1,7 @@
 """The notes' table of fourteen hyper-parameters, row by row with its runs
 (`aggrevated/table`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rlnotes.report import tables
@@ -51,13 +51,19 @@ def verdict(tried: Sequence[float], taken: Sequence[float]) -> Verdict:
     return "worse" if max(tried) < min(taken) else "no difference seen"
 
 
+# What a row comes to, and how the table says it.
+ENDS = {
+    "refuted": "refuted: another value is better",
+    "matters": "used: it matters",
+    "alike": "used: no difference seen",
+}
+
+
 def of_row(found: Sequence[Verdict]) -> str:
-    """What a row comes to: is its value the one to take?"""
+    """Is its value the one to take?"""
     if "better" in found:
-        return "refuted: another value is better"
-    if "worse" in found:
-        return "used: it matters"
-    return "used: no difference seen"
+        return "refuted"
+    return "matters" if "worse" in found else "alike"
 
 
 def verdicts(results: Results, rows: Sequence[Row] = ROWS) -> dict[str, list[Verdict]]:
@@ -69,10 +75,10 @@ def verdicts(results: Results, rows: Sequence[Row] = ROWS) -> dict[str, list[Ver
     }
 
 
-def counts(found: Mapping[str, Sequence[Verdict]]) -> dict[str, int]:
-    """How many rows come to what."""
-    ends = [of_row(one) for one in found.values()]
-    return {end: ends.count(end) for end in dict.fromkeys(ends)}
+def counts(results: Results, rows: Sequence[Row] = ROWS) -> dict[str, int]:
+    """How many rows come to each of `ENDS`."""
+    ends = [of_row(found) for found in verdicts(results, rows).values()]
+    return {end: ends.count(end) for end in ENDS}
 
 
 def table(results: Results, rows: Sequence[Row] = ROWS) -> Table:
@@ -80,10 +86,11 @@ def table(results: Results, rows: Sequence[Row] = ROWS) -> Table:
     value."""
     found = verdicts(results, rows)
     main = results.experiment.main_variant
-    lines = [("all of them", "", "", *_numbers(results, main), "", "")]
+    lines: list[tuple[str, ...]] = []
+    lines.append(("all of them", "", "", *_numbers(results, main), "", ""))
     for row in rows:
         first = (row.name, f"{row.recommended}; ours {row.taken}")
-        last = of_row(found[row.name])
+        last = ENDS[of_row(found[row.name])]
         for one, came in zip(row.variants, found[row.name], strict=True):
             tried = results.experiment.variants[one].label
             lines.append((*first, tried, *_numbers(results, one), came, last))
@@ -92,8 +99,6 @@ def table(results: Results, rows: Sequence[Row] = ROWS) -> Table:
     return Table((*headings, "worst", "best", "which is", "so the row is"), lines)
 
 
-def _numbers(results: Results, variant: str) -> tuple[str, str, str]:
+def _numbers(results: Results, variant: str) -> list[str]:
     summary = results.summary(variant)
-    return tuple(  # type: ignore[return-value]
-        tables.number(value) for value in (summary.iqm, summary.worst, summary.best)
-    )
+    return [tables.number(one) for one in (summary.iqm, summary.worst, summary.best)]

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rlnotes.autopsies import common_reset
 from rlnotes.experiments import bipedal_expert, critic_checks
 from rlnotes.experiments.bipedal_expert import BIPEDAL_CRITIC, WALKER, walker_expert
 from rlnotes.experiments.recipes import recorded
@@ -70,6 +71,12 @@ def soon(bar: float, metric: str = "return") -> Callable[[Sequence[Record]], str
         return f"{middle} ({len(found)} of {len(records)})"
 
     return cell
+
+
+def always_anew(records: Sequence[Record]) -> str:
+    """A column: how many seeds never went on with an episode of the rollout before."""
+    shares = ([x for _, x in one.curve("continued_fraction")] for one in records)
+    return f"{sum(map(common_reset.fires, shares))} of {len(records)}"
 
 
 # --- what others report

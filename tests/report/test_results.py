@@ -129,6 +129,11 @@ def test_curves(results: Results) -> None:
     assert "20k" in [tick.get_text() for tick in ax.get_xticklabels()]
 
 
+def test_steps_are_written_short() -> None:
+    written = [figures.short(steps) for steps in (0, 500, 2_500, 400_000, 1_500_000)]
+    assert written == ["0", "500", "2.5k", "400k", "1.5M"]
+
+
 def test_a_curve_has_a_band_or_its_seeds(results: Results, write: Write) -> None:
     """Two seeds are too few for an interval, five are enough."""
     few = results.curves("return", ["good"])

@@ -55,6 +55,18 @@ def test_when_a_seed_is_first_as_good(write: Write) -> None:
     assert walks.soon(9.0)(records) == "–"
 
 
+@pytest.mark.usefixtures("home")
+def test_who_begins_every_rollout_anew() -> None:
+    """The first rollout begins so in any case."""
+    for seed, shares in enumerate([(0.0, 0.0, 0.0), (0.0, 0.9, 0.8)]):
+        curve = [(step, "continued_fraction", x) for step, x in enumerate(shares)]
+        rows = [*curve, (3, "final_success_percent", 0.0)]
+        run = Run("toy/task", "good", seed)
+        store.write_seed(run, rows, {"settings": {}}, {}, {})
+        store.join(run)
+    assert walks.always_anew(store.read_all("toy/task", "good")) == "1 of 2"
+
+
 def test_the_scatter_takes_the_mean_of_each_moment_away() -> None:
     """A critic that knows states, and nothing of actions."""
     earned = np.array([[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]])

@@ -1,5 +1,8 @@
 """The example of the wrong gradient, beside the learner's own losses."""
 
+from collections.abc import Callable
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -17,9 +20,9 @@ SEEN = gym.spaces.Box(0, 1, (2,), np.float32)
 TWENTY = 20  # rows for each state, in which the mixture's shares are whole
 
 
-def learner(**settings: object) -> Agent:
+def learner(**settings: Any) -> Agent:
     policy = Policy.for_spaces(SEEN, gym.spaces.Discrete(3), ())
-    return Agent(policy, Config(**settings))  # type: ignore[arg-type]
+    return Agent(policy, Config(**settings))
 
 
 def expert() -> Expert:
@@ -40,11 +43,11 @@ def rows_of(chances: np.ndarray) -> Rows:
     return Rows(obs, action, nothing, action, nothing)
 
 
-def found(agent: Agent, loss_of: object, rows: Rows) -> np.ndarray:
+def found(agent: Agent, loss_of: Callable[..., Any], rows: Rows) -> np.ndarray:
     """The gradient along the logits of each state, of what is maximised."""
     logits = torch.as_tensor(POLICY).float().log().requires_grad_()
     outputs = logits[rows.obs.argmax(-1)]
-    loss, _ = loss_of(agent, expert(), outputs, rows)  # type: ignore[operator]
+    loss, _ = loss_of(agent, expert(), outputs, rows)
     (gradient,) = torch.autograd.grad(loss, logits)
     return -len(Q) * gradient.numpy()
 
@@ -63,8 +66,8 @@ def test_the_wrong_ones_are_those_of_executed_actions(beta: float) -> None:
     assert found(agent, aggrevated.sampled_loss, rows) == pytest.approx(
         wrong.executed, abs=1e-6
     )
-    scale = {"baseline": "none", "weight_scale": aggrevated.min_max}
-    agent = learner(actions=executed_actions, **scale)
+    scale = aggrevated.min_max
+    agent = learner(actions=executed_actions, baseline="none", weight_scale=scale)
     assert found(agent, aggrevated.sampled_loss, rows) == pytest.approx(
         wrong.min_max, abs=1e-6
     )
