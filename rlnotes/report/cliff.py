@@ -146,7 +146,8 @@ def dagger(roll_ins: int = 2, seed: int = 0) -> Figure:
         obs[:, 0].argmax(-1).numpy()
         for obs in (played.rollout.obs, played.rollout.next_obs)
     )
-    ax = _map(figures.axes(width=7.5, height=2.8))
+    ax = figures.axes(width=7.5, height=2.8)
+    _map(ax)
     for place, after, theirs in zip(places, led, played.by_expert[:, 0], strict=True):
         _step(ax, place, after, AMBER if theirs else BLUE)
     for place in np.unique(places):
@@ -233,7 +234,7 @@ def _curves(ax: Axes, roll_ins: int = 20, seeds: Sequence[int] = range(5)) -> No
 # --- drawing
 
 
-def _map(ax: Axes) -> Axes:
+def _map(ax: Axes) -> None:
     ax.set(xlim=(-0.5, COLUMNS - 0.5), ylim=(ROWS - 0.5, -0.5), aspect="equal")
     ax.set_xticks(np.arange(COLUMNS + 1) - 0.5, [])
     ax.set_yticks(np.arange(ROWS + 1) - 0.5, [])
@@ -242,7 +243,6 @@ def _map(ax: Axes) -> Axes:
     words: Style = {"ha": "center", "va": "center", "fontsize": "small"}
     ax.text((COLUMNS - 1) / 2, ROWS - 1, "cliff", **words)
     ax.text(COLUMNS - 1, ROWS - 1, "goal", **words)
-    return ax
 
 
 def _at(place: Any) -> tuple[Any, Any]:

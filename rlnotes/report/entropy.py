@@ -2,7 +2,7 @@
 only one of the two has a largest value."""
 
 import math
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -58,9 +58,9 @@ def picture(log_std_limit: float = 2.0) -> Figure:
     left.set_title("deviations, and entropies of what is played")
     figures.legend(left, "outside")
     stds = np.exp(np.linspace(-4, log_std_limit, 61))
-    lines = {
+    lines: dict[str, tuple[Callable[[float], float], str]] = {
         "before the tanh": (gaussian_entropy, figures.ORANGE),
-        "after the tanh": (partial(squashed_entropy, mean=0.0), figures.BLUE),
+        "after the tanh": (squashed_entropy, figures.BLUE),
     }
     for label, (entropy, colour) in lines.items():
         right.plot(stds, [entropy(std) for std in stds], color=colour, label=label)
