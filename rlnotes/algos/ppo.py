@@ -292,6 +292,13 @@ def draw(policy: Policy, outputs: Tensor) -> Tensor:
     return mean + log_std.exp() * torch.randn(mean.shape)
 
 
+def played(policy: Policy, action: Tensor) -> np.ndarray:
+    """What `draw` drew, in the environment's units."""
+    if policy.head == "gaussian":
+        action = policy.decode_action(torch.tanh(action))
+    return action.numpy()
+
+
 class Collector:
     """Keeps the environments between rollouts, so that an episode may last longer than
     one of them. A training that goes on after `stream` steps starts them elsewhere.
@@ -329,7 +336,8 @@ class Collector:
             obs[step] = self._obs
             outputs[step] = policy.net(policy.encode_obs(rollout.obs[step]))
             rollout.action[step] = action = draw(policy, outputs[step])
-            self._obs, reward[step], ended, cut_off, info = self._step(action)
+            taken = played(policy, action)
+            self._obs, reward[step], ended, cut_off, info = self._envs.step(taken)
             next_obs[step] = led_to(self._obs, info)
             terminated[step], done[step] = ended, ended | cut_off
             time[step] = self._time
@@ -346,11 +354,6 @@ class Collector:
         dist = output_distribution(policy, outputs)
         rollout.log_prob.copy_(dist.log_prob(rollout.action))
         return rollout
-
-    def _step(self, action: Tensor) -> tuple[Any, ...]:
-        if self._policy.head == "gaussian":
-            action = self._policy.decode_action(torch.tanh(action))
-        return self._envs.step(action.numpy())
 
 
 @torch.no_grad()

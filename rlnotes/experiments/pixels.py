@@ -5,7 +5,8 @@ drawn actions too; whatever training changes (rewards cut to their sign, a life 
 end) is not part of that.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -49,7 +50,27 @@ def pixel_trial(
         policy = ppo.new_policy(*spaces, settings.agent, eye=settings.eye)
         agent = ppo.Agent(policy, settings.agent)
         stream = ppo.train(agent, envs, steps, seed)
-    return new_trial(policy, agent, stream, world, settings)
+    return new_trial(policy, agent, with_speed(stream, agent), world, settings)
+
+
+SPEED = "steps_per_cpu_second"
+
+
+def with_speed(
+    stream: Iterator[tuple[int, Any]], agent: Any
+) -> Iterator[tuple[int, Any]]:
+    """A learner's stream that also says how many steps a second of one core has been
+    enough for so far. What others do with the machine does not count, nor does what is
+    done between its steps, such as evaluations."""
+    first, spent = agent.step, 0.0
+    while True:
+        started = time.process_time()
+        found = next(stream, None)
+        spent += time.process_time() - started
+        if found is None:
+            return
+        step, diagnostics = found
+        yield step, diagnostics | {SPEED: (step - first) / max(spent, 1e-9)}
 
 
 @dataclass(frozen=True, kw_only=True)

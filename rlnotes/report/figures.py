@@ -52,7 +52,7 @@ def count_steps(ax: Axes, label: str) -> None:
 
 def curve(
     ax: Axes,
-    seeds: Sequence[Sequence[tuple[int, float]]],
+    seeds: Sequence[Sequence[tuple[float, float]]],
     label: str,
     colour: str,
     **line: Any,
