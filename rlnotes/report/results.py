@@ -134,16 +134,18 @@ class Results:
         """
         ax = ax or figures.axes(width=7.0)
         for number, variant in enumerate(variants):
-            seeds = [record.curve(metric) for record in self.records(variant)]
-            if minutes:
-                speed = 60 * self.number(f"{variant}/{minutes}/final/median")
-                seeds = [[(step / speed, y) for step, y in seed] for seed in seeds]
+            speed = f"{variant}/{minutes}/final/median"
+            unit = 60 * self.number(speed) if minutes else 1
+            seeds = [
+                [(step / unit, value) for step, value in record.curve(metric)]
+                for record in self.records(variant)
+            ]
             in_turn = figures.PALETTE[number % len(figures.PALETTE)]
             colour = _chosen(colours, variant, in_turn)
             figures.curve(ax, seeds, self._label(variant, labels), colour, **line)
         self._mark(ax.axhline, reference)
-        unit = "minutes of one core" if minutes else unit_of_steps(self.experiment)
-        figures.count_steps(ax, xlabel or unit)
+        time = "minutes of one core" if minutes else unit_of_steps(self.experiment)
+        figures.count_steps(ax, xlabel or time)
         ax.set_ylabel(tables.words_for(metric).axis if ylabel is None else ylabel)
         ax.set_title(title or "")
         figures.legend(ax, legend)

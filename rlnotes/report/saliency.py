@@ -24,12 +24,12 @@ USUAL_SIZE = 84
 @torch.no_grad()
 def saliency(policy: Policy, stack: np.ndarray, every: int = 4) -> np.ndarray:
     """(height, width) for a stack of pictures, measured at each `every`-th pixel and
-    drawn in between."""
+    interpolated between them."""
     _, height, width = stack.shape
     pixels = stack.astype(np.float32)
     scale = height / USUAL_SIZE
     blurred = gaussian_filter(pixels, (0, BLUR * scale, BLUR * scale))
-    rows, columns = np.arange(0, height, every), np.arange(0, width, every)
+    rows, columns = (np.arange(every // 2, side, every) for side in (height, width))
 
     def outputs(pictures: np.ndarray) -> torch.Tensor:
         return policy.net(policy.encode_obs(torch.as_tensor(pictures)))
@@ -45,21 +45,22 @@ def saliency(policy: Policy, stack: np.ndarray, every: int = 4) -> np.ndarray:
         spots = (bump(height, row)[:, None] * across[:, None])[:, None]
         after = outputs(pixels + spots * (blurred - pixels))
         found[number] = 0.5 * (after - before).square().sum(-1)
-    between = zoom(found, every, order=1, grid_mode=True, mode="nearest")
-    return between[:height, :width]
+    finer = height / len(rows), width / len(columns)
+    return zoom(found, finer, order=1, grid_mode=True, mode="nearest")
 
 
 def seen_and_looked_at(policy: Policy, stack: np.ndarray) -> list[Axes]:
     """The pictures of a stack, each with how many steps ago it was, and the newest once
     more with what the policy looks at in colour."""
-    columns = list(figures.axes(len(stack) + 1, width=9, height=2.1))
-    for age, (ax, picture) in enumerate(zip(columns, [*stack, stack[-1]], strict=True)):
+    *columns, last = figures.axes(len(stack) + 1, width=9, height=2.1)
+    ages = range(len(stack) - 1, -1, -1)
+    titles = [*(f"now − {age}" if age else "now" for age in ages), "looked at"]
+    shown = [*columns, last]
+    for ax, picture, title in zip(shown, [*stack, stack[-1]], titles, strict=True):
         ax.imshow(picture, cmap="gray", vmin=0, vmax=255)
-        ago = len(stack) - 1 - age
-        ax.set_title(f"now − {ago}" if ago else "now", fontsize="medium")
+        ax.set_title(title, fontsize="medium")
         ax.axis("off")
     looked_at = saliency(policy, stack)
     strength = looked_at / max(float(looked_at.max()), 1e-12)
-    columns[-1].imshow(strength, cmap="Reds", vmin=0, vmax=1, alpha=0.8 * strength)
-    columns[-1].set_title("looked at", fontsize="medium")
-    return columns
+    last.imshow(strength, cmap="Reds", vmin=0, vmax=1, alpha=0.8 * strength)
+    return shown

@@ -1,5 +1,7 @@
 """Saliency of an eye that is known to look at one pixel."""
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import torch
 from gymnasium import spaces
 from scipy.ndimage import gaussian_filter
 
-from rlnotes.algos.networks import Eye
+from rlnotes.algos.networks import LOW_EYE, Eye
 from rlnotes.algos.policy import Policy
 from rlnotes.report import saliency
 from rlnotes.report.saliency import BLUR, SPOT, seen_and_looked_at
@@ -26,14 +28,23 @@ def looks_at_one_pixel() -> Policy:
         (),
         eye=Eye(((1, 1, 1),), units=1),
     )
-    conv, flat, last = (policy.net[place] for place in (0, 3, 5))
-    for layer in (conv, flat, last):
+    layers: list[Any] = [policy.net[place] for place in (0, 3, 5)]
+    for layer in layers:
         layer.weight.zero_()
         layer.bias.zero_()
+    conv, flat, last = layers
     conv.weight[0, 1] = 1
     flat.weight[0, ROW * SIZE + COLUMN] = 1
     last.weight[0] = 1
     return policy
+
+
+def test_a_picture_of_any_size_has_a_value_for_each_pixel() -> None:
+    policy = Policy.for_spaces(
+        spaces.Box(0, 255, (1, 42, 42), np.uint8), spaces.Discrete(2), (), eye=LOW_EYE
+    )
+    picture = np.random.default_rng(0).integers(256, size=(1, 42, 42), dtype=np.uint8)
+    assert saliency.saliency(policy, picture).shape == (42, 42)
 
 
 @pytest.fixture
