@@ -336,8 +336,7 @@ class Collector:
             obs[step] = self._obs
             outputs[step] = policy.net(policy.encode_obs(rollout.obs[step]))
             rollout.action[step] = action = draw(policy, outputs[step])
-            taken = played(policy, action)
-            self._obs, reward[step], ended, cut_off, info = self._envs.step(taken)
+            self._obs, reward[step], ended, cut_off, info = self._step(action)
             next_obs[step] = led_to(self._obs, info)
             terminated[step], done[step] = ended, ended | cut_off
             time[step] = self._time
@@ -354,6 +353,9 @@ class Collector:
         dist = output_distribution(policy, outputs)
         rollout.log_prob.copy_(dist.log_prob(rollout.action))
         return rollout
+
+    def _step(self, action: Tensor) -> tuple[Any, ...]:
+        return self._envs.step(played(self._policy, action))
 
 
 @torch.no_grad()

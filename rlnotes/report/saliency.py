@@ -8,6 +8,8 @@ Blurring takes away what is drawn there and puts nothing new in its place, as a 
 spot would.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from matplotlib.axes import Axes
@@ -34,7 +36,7 @@ def saliency(policy: Policy, stack: np.ndarray, every: int = 4) -> np.ndarray:
     def outputs(pictures: np.ndarray) -> torch.Tensor:
         return policy.net(policy.encode_obs(torch.as_tensor(pictures)))
 
-    def bump(length: int, middle: int) -> np.ndarray:
+    def bump(length: int, middle: Any) -> np.ndarray:
         away = (np.arange(length) - middle) / (SPOT * scale)
         return np.exp(-0.5 * away**2).astype(np.float32)
 

@@ -92,4 +92,5 @@ def test_the_figure_has_every_picture_and_what_is_looked_at(
     titles = [ax.get_title() for ax in columns]
     assert titles == ["now − 1", "now", "looked at"]
     assert [len(ax.images) for ax in columns] == [1, 1, 2]
-    assert np.array_equal(columns[1].images[0].get_array(), stack[1])
+    newest: Any = columns[1].images[0].get_array()
+    assert np.array_equal(newest, stack[1])
