@@ -80,6 +80,7 @@ def save(path: Path, trial: Trial, progress: Progress) -> None:
 def restore(path: Path, trial: Trial, settings: Any) -> Progress:
     """Bring the trial to where it was saved; its stream must not have begun. A record
     names one set of settings, so these must be those that it was saved with."""
+    assert trial.best is not None
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             about = json.loads((file.metadata() or {})["state"])

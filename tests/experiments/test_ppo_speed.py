@@ -65,7 +65,7 @@ def test_a_race_measures_every_contestant_and_every_part(
 
 def test_sb3_sees_with_the_eye_of_ours() -> None:
     """It has as many weights, and pictures through the adapter."""
-    settings = PIXELS_SPEED.settings_for("pong", "smoke", {"num_envs": 2})
+    settings: Any = PIXELS_SPEED.settings_for("pong", "smoke", {"num_envs": 2})
     assert settings.eye == NATURE_EYE
     with closing(pixels_speed.sb3_envpool(settings)) as envs:
         model = sb3.ppo(envs, 0, 1, **sb3.ppo_options(settings.agent))
