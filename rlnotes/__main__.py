@@ -137,9 +137,9 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     add.add_argument(
         "what",
         nargs="?",
-        choices=("parallel", "ppo"),
+        choices=("parallel", "ppo", "pixels"),
         help="`parallel`: every way to step many worlds; `ppo`: PPO on them, ours and"
-        " SB3's (default: updates and a world)",
+        " SB3's; `pixels`: the same from pictures (default: updates and a world)",
     )
     _budget(add, "ci")
     flag(add, "--json", "print the numbers as one JSON object")
@@ -351,7 +351,7 @@ def bench(options: argparse.Namespace) -> int:
 
     if options.what == "parallel":
         return _bench_parallel(options)
-    if options.what == "ppo":
+    if options.what in ("ppo", "pixels"):
         return _bench_ppo(options)
     report = bench.measure(options.budget)
     print(_json(report) if options.json else bench.table(report))
@@ -374,7 +374,8 @@ def _bench_ppo(options: argparse.Namespace) -> int:
     from rlnotes.report import ppo_speed
     from rlnotes.runs import bench
 
-    found = bench.ppo(options.budget)
+    race = bench.pixels if options.what == "pixels" else bench.ppo
+    found = race(options.budget)
     if options.json:
         print(_json({metric: value for _, metric, value in found.rows}))
     else:

@@ -398,6 +398,7 @@ def test_bench_ppo_prints_the_race(capsys: Captured) -> None:
         (["bench", "--budget", "nope"], "smoke, ci, full"),
         (["bench", "parallel", "--budget", "nope"], "smoke, ci, full"),
         (["bench", "ppo", "--budget", "nope"], "smoke, ci, full"),
+        (["bench", "pixels", "--budget", "nope"], "smoke, ci, full"),
         (["sweep", "nope"], "td3bc/pendulum"),
         (["sweep", "td3bc/pendulum", "--variant", "nope"], "td3bc-expert"),
         (["sweep", "td3bc/pendulum", "--budget", "nope"], "smoke, ci, full"),

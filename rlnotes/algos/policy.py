@@ -316,24 +316,39 @@ def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def policy_sha256(policy: Policy) -> str:
-    """Of all that a policy is: its constructor's arguments and its tensors."""
+def policy_sha256(policy: Policy, tensors: Mapping[str, Tensor] | None = None) -> str:
+    """Of all that a policy is: its constructor's arguments and its tensors, as it has
+    them or as a file does."""
     made_with = json.dumps(policy.arguments, sort_keys=True)
-    content = made_with + tensors_sha256(policy.state_dict())
+    content = made_with + tensors_sha256(tensors or policy.state_dict())
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def stored_tensors(policy: Policy) -> dict[str, Tensor]:
+    """As a file keeps them. An eye has a million weights, so these are rounded to half
+    precision, to one part in two thousand: it plays as before, but where two actions
+    are as good as equal."""
+    tensors = policy.state_dict()
+    if policy.eye is None:
+        return tensors
+    return {name: tensor.half() for name, tensor in tensors.items()}
 
 
 def save_policies(path: Path, policies: Mapping[str, Policy], owner: str) -> None:
     """All policies of `owner` in one file, each under its key. A reader sees the old
     file or the whole new one, and a failure leaves nothing behind."""
+    stored = {key: stored_tensors(policy) for key, policy in policies.items()}
     tensors = {
         f"{key}/{name}": tensor
-        for key, policy in policies.items()
-        for name, tensor in policy.state_dict().items()
+        for key, found in stored.items()
+        for name, tensor in found.items()
     }
     header = {"format": FORMAT, "owner": owner} | {
         _entry(key): json.dumps(
-            {"arguments": policy.arguments, "sha256": policy_sha256(policy)}
+            {
+                "arguments": policy.arguments,
+                "sha256": policy_sha256(policy, stored[key]),
+            }
         )
         for key, policy in policies.items()
     }
@@ -380,8 +395,9 @@ def load_policy(path: Path, key: str, owner: str, remake: str) -> Policy:
     try:
         entry = json.loads(header[_entry(key)])
         policy = from_arguments(entry["arguments"])
-        policy.load_state_dict(_tensors(path, key))
-        if policy_sha256(policy) != entry["sha256"]:
+        tensors = _tensors(path, key)
+        policy.load_state_dict(tensors)
+        if policy_sha256(policy, tensors) != entry["sha256"]:
             raise ValueError("its numbers are not those that were saved")
     except (*DAMAGE, UserError) as problem:
         raise _damaged(path, str(problem), remake) from problem

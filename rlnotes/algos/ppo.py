@@ -310,6 +310,13 @@ def draw(policy: Policy, outputs: Tensor) -> Tensor:
     return mean + log_std.exp() * torch.randn(mean.shape)
 
 
+def played(policy: Policy, action: Tensor) -> np.ndarray:
+    """What `draw` drew, in the environment's units."""
+    if policy.head == "gaussian":
+        action = policy.decode_action(torch.tanh(action))
+    return action.numpy()
+
+
 class Collector:
     """Keeps the environments between rollouts, so that an episode may last longer than
     one of them. A training that goes on after `stream` steps starts them elsewhere.
@@ -366,9 +373,7 @@ class Collector:
         return rollout
 
     def _step(self, action: Tensor) -> tuple[Any, ...]:
-        if self._policy.head == "gaussian":
-            action = self._policy.decode_action(torch.tanh(action))
-        return self._envs.step(action.numpy())
+        return self._envs.step(played(self._policy, action))
 
 
 @torch.no_grad()

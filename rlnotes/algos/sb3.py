@@ -116,6 +116,13 @@ def vector(make: Callable[[], gym.Env[Any, Any]], num_envs: int) -> "DummyVecEnv
     return DummyVecEnv([make] * num_envs)
 
 
+def processes(make: Callable[[], gym.Env[Any, Any]], num_envs: int) -> "VecEnv":
+    """Worlds in processes of their own, forked from this one."""
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    return SubprocVecEnv([make] * num_envs, start_method="fork")
+
+
 def normalised(envs: "DummyVecEnv", norm_reward: bool) -> "VecNormalize":
     """Worlds with observations, and rewards if asked for, by their running
     deviation."""

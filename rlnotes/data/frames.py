@@ -3,7 +3,8 @@
 A stack shows the last few pictures of an episode, so most of it was in the stack
 before. Stored as they come, 100,000 transitions of four 84×84 pictures and their four
 successors take 5.6 GB, and four times as much as floats. (The notes reckon with 11 GB,
-and keep a tenth of them.) Here they take less than 0.8.
+which are the floats without successors, and keep a tenth of them.) Here they take less
+than 0.8.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,11 @@ from rlnotes.data.transitions import ADDED, Batch, zeros
 
 SPARE = 0.1  # of the capacity: room for the pictures with which episodes begin
 FIRST, PICTURES = "first", "pictures"  # in a saved state: numbers of the first, of all
+
+
+def stacks_nbytes(count: int, obs_shape: tuple[int, ...], itemsize: int = 1) -> int:
+    """What so many stacks take, each stored whole; a float has an `itemsize` of 4."""
+    return count * int(np.prod(obs_shape)) * itemsize
 
 
 class FrameTransitions:
@@ -50,6 +56,11 @@ class FrameTransitions:
 
     def __len__(self) -> int:
         return self._added - self._first
+
+    @property
+    def ends(self) -> int:
+        """How many of them ended an episode."""
+        return int(self._terminated.sum())
 
     @property
     def nbytes(self) -> int:

@@ -21,6 +21,8 @@ from rlnotes.errors import unknown
 
 ENV_ID = "rlnotes/Atari-v0"
 FRAMES = 108_000  # of a game, half an hour at 60 Hz
+SCREEN = (210, 160)  # height and width of most games
+PONG_WALL = 34  # the row where its upper one ends
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,34 @@ class Game:
     terminal_on_life_loss: bool = False  # an end for learning; the game goes on
     clip_reward: bool = False  # to its sign
     screen_size: int = 84
+    # Rows of the shrunken screen that are left out above and below. It is drawn so much
+    # higher, so that what is left is a square of `screen_size`.
+    crop: tuple[int, int] = (0, 0)
     grayscale: bool = True
     stack_num: int = 4
 
     @property
     def max_episode_steps(self) -> int:
         return FRAMES // self.frame_skip
+
+    @property
+    def shrunken_height(self) -> int:
+        return self.screen_size + sum(self.crop)
+
+    @property
+    def shown_rows(self) -> slice:
+        """Of the shrunken screen."""
+        above, _ = self.crop
+        return slice(above, above + self.screen_size)
+
+
+def pong_field(screen_size: int) -> dict[str, Any]:
+    """Of `Game`: Pong's field alone, without the score above and the wall below. It is
+    as high as wide, so that the ball is shown as large in both directions."""
+    height = round(screen_size * SCREEN[0] / SCREEN[1])
+    above = round(PONG_WALL / SCREEN[0] * height)
+    crop = (above, height - above - screen_size)
+    return {"screen_size": screen_size, "crop": crop}
 
 
 class AtariEnv(gym.Env[np.ndarray, int]):
@@ -55,8 +79,8 @@ class AtariEnv(gym.Env[np.ndarray, int]):
 
     ## Observation space
     `Box(0, 255, (stack_num, size, size), uint8)`: the last steps' screens, the newest
-    last, shrunk by averaging areas. In colour each of them is three channels. A game
-    begins with copies of its first screen.
+    last, shrunk by averaging areas, without the rows that `crop` leaves out. In colour
+    each of them is three channels. A game begins with copies of its first screen.
 
     ## Rewards
     The score, summed over the frames of a step.
@@ -104,7 +128,7 @@ class AtariEnv(gym.Env[np.ndarray, int]):
         if game.fire_reset and ale_py.Action.FIRE in self._actions:
             self.fire = self._actions.index(ale_py.Action.FIRE)
         height, width = self.ale.getScreenDims()
-        self._shrink = area_weights(height, game.screen_size)
+        self._shrink = area_weights(height, game.shrunken_height)[game.shown_rows]
         self._narrow = area_weights(width, game.screen_size).T
         self._goes_on = False  # after a lost life that was an end
         self.action_space = spaces.Discrete(len(self._actions))
@@ -234,7 +258,7 @@ class AtariVectorEnv(EnvPoolVectorEnv):
             use_fire_reset=game.fire_reset,
             episodic_life=False,
             reward_clip=game.clip_reward,
-            img_height=game.screen_size,
+            img_height=game.shrunken_height,
             img_width=game.screen_size,
             gray_scale=game.grayscale,
             stack_num=game.stack_num,
@@ -255,9 +279,19 @@ class AtariVectorEnv(EnvPoolVectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         obs, infos = super().reset(seed=seed, options=options)
         self._at_first = self._lives = self._more["lives"]
-        return obs, infos
+        return self._shown(obs), infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        obs, reward, terminated, truncated, infos = self._step_whole(actions)
+        if "final_obs" in infos:
+            infos = infos | {"final_obs": self._shown(infos["final_obs"])}
+        return self._shown(obs), reward, terminated, truncated, infos
+
+    def _shown(self, obs: np.ndarray) -> np.ndarray:
+        return obs[:, :, self._game.shown_rows]
+
+    def _step_whole(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """With the rows that are left out."""
         obs, reward, terminated, truncated, infos = super().step(actions)
         over, lives = terminated | truncated, self._more["lives"]
         lost = (lives < self._lives) & ~over

@@ -73,8 +73,7 @@ class PixelCartPoleEnv(gym.Env[np.ndarray, int]):
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is 'rgb_array' or None, not {render_mode!r}")
-        world: gym.Env[Any, Any] = TimeLimit(CartPoleEnv(), FRAMES)
-        self._world = FrameSkip(world, frame_skip, divide_reward)
+        self._world = in_frames(CartPoleEnv(), frame_skip, divide_reward)
         self._line, self.render_mode = line, render_mode
         self.action_space = spaces.Discrete(2)
         size = (stack_num, screen_size, screen_size)
@@ -107,6 +106,14 @@ class PixelCartPoleEnv(gym.Env[np.ndarray, int]):
         world: Any = self._world.unwrapped
         place, _, lean, _ = world.state
         return draw(place, lean, height, width, self._line)
+
+
+def in_frames(
+    world: gym.Env[Any, Any], frame_skip: int = 4, divide_reward: bool = False
+) -> FrameSkip:
+    """What stands between a decision and its world: how many frames it is held for, how
+    they are paid, and how many there are."""
+    return FrameSkip(TimeLimit(world, FRAMES), frame_skip, divide_reward)
 
 
 def draw(

@@ -22,6 +22,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector.utils import batch_space
 
+from rlnotes.envs.atari import ENV_ID as PONG
 from rlnotes.envs.vector import Backend as VectorBackend
 from rlnotes.envs.vector import make_vec_env
 from rlnotes.errors import UserError, unknown
@@ -133,10 +134,29 @@ def ours(task: Task, backend: VectorBackend, **options: Any) -> VectorPlayer:
     return gymnasium_vector(task, envs)
 
 
+# Pong elsewhere: EnvPool's is the same as ours as it comes, that of the Arcade Learning
+# Environment is told to be.
+ENVPOOL_IDS = {PONG: "Pong-v5"}
+NATIVE_IDS = {PONG: "ALE/Pong-v5"}
+NATIVE_OPTIONS: dict[str, dict[str, Any]] = {
+    PONG: {
+        "repeat_action_probability": 0.0,
+        "reward_clipping": False,
+        "num_threads": 1,
+    }
+}
+
+
 def native(task: Task) -> VectorPlayer:
-    if gym.spec(task.env_id).vector_entry_point is None:
+    if task.env_id in NATIVE_IDS:
+        import ale_py
+
+        gym.register_envs(ale_py)
+    env_id = NATIVE_IDS.get(task.env_id, task.env_id)
+    if gym.spec(env_id).vector_entry_point is None:
         raise UserError(f"{task.env_id} has no native vector")
-    envs = gym.make_vec(task.env_id, task.num_envs, "vector_entry_point")
+    options = NATIVE_OPTIONS.get(task.env_id, {})
+    envs = gym.make_vec(env_id, task.num_envs, "vector_entry_point", **options)
     envs.reset(seed=task.seed)
     return gymnasium_vector(task, envs, next_step=True)
 
@@ -164,7 +184,8 @@ def envpool(task: Task, num_threads: int) -> VectorPlayer:
     options = {"seed": task.seed, "num_threads": num_threads}
     with warnings.catch_warnings():  # it warns of how it rounds its own bounds
         warnings.simplefilter("ignore")
-        pool = envpool.make_gymnasium(task.env_id, num_envs=task.num_envs, **options)
+        env_id = ENVPOOL_IDS.get(task.env_id, task.env_id)
+        pool = envpool.make_gymnasium(env_id, num_envs=task.num_envs, **options)
         pool.reset()
     return gymnasium_vector(task, pool, next_step=True)
 
@@ -230,10 +251,31 @@ def equations_of_motion(task: Task) -> VectorPlayer:
     return VectorPlayer(task, step, lambda: None)
 
 
+def emulators(task: Task) -> VectorPlayer:
+    """The frames of games, and no picture of them."""
+    envs: list[Any] = [task.make().unwrapped for _ in range(task.num_envs)]
+    for copy, env in enumerate(envs):
+        env.reset(seed=task.seed + copy)
+    buttons = envs[0].ale.getMinimalActionSet()
+
+    def step(actions: Any) -> int:
+        ended = 0
+        for env, action in zip(envs, actions, strict=True):
+            for _ in range(env.game.frame_skip):
+                env.ale.act(buttons[action])
+            if env.ale.game_over():
+                env.ale.reset_game()
+                ended += 1
+        return ended
+
+    return VectorPlayer(task, step, lambda: None)
+
+
 SIMULATORS: dict[str, Callable[[Task], Player]] = {
     "CartPole-v1": equations_of_motion,
     "BipedalWalker-v3": partial(within, lambda env: (env.world, "Step")),
     "rlnotes/RaceCar-v0": partial(within, lambda env: (env.physics, "stepSimulation")),
+    PONG: emulators,
 }
 
 

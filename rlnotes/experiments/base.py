@@ -103,6 +103,7 @@ class Trial:
     best: Policy | None = None  # as it was at its best evaluation so far
     best_return: float = -np.inf
     evaluated: int = 0  # evaluations so far
+    stages: dict[str, Policy] = field(default_factory=dict)  # what it was on the way
     ended: bool = False  # by its last step, or because it was good enough
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -208,6 +209,7 @@ class Variant:
     seeds: int | None = None  # where it needs another number than the experiment's
     first_seed: int = 0
     replayed: bool = False  # a chapter plays every seed's policy, so all are kept
+    stages: tuple[int, ...] = ()  # evaluations after which its policy is kept, too
     planned: bool = False  # can be run, and is not on record yet
 
 
@@ -316,16 +318,30 @@ def keeps_all_policies(experiment: Experiment[Any], variant: str) -> bool:
     return variant == experiment.main_variant or experiment.variants[variant].replayed
 
 
+def stage_name(evaluations: int) -> str:
+    return f"stage-{evaluations}"
+
+
+def keep_stages(variant: Variant, trial: Trial) -> None:
+    """A copy of the policy, if the trial has come to the next of its stages."""
+    for evaluations in variant.stages:
+        name = stage_name(evaluations)
+        if trial.evaluated >= evaluations and name not in trial.stages:
+            assert trial.policy is not None
+            trial.stages[name] = copy.deepcopy(trial.policy)
+
+
 def kept_policies(
     experiment: Experiment[Any], variant: str, trial: Trial
 ) -> dict[str, Policy]:
-    """What a run leaves behind, each under its name: its last policy and its best. If
-    they are large, the last, and only of the first variant and those that a chapter
-    plays."""
+    """What a run leaves behind, each under its name: its last policy, its best, and
+    those of its stages. If they are large, not the best, and the last only of the first
+    variant and those that a chapter plays."""
     found = {"last": trial.policy, "best": trial.best}
     if experiment.large_policies:
         played = experiment.variants[variant].replayed
         found = {}
         if played or variant == experiment.main_variant:
             found = {"last": trial.policy}
+    found |= trial.stages
     return {name: policy for name, policy in found.items() if policy is not None}

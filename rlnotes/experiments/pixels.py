@@ -5,8 +5,10 @@ drawn actions too; whatever training changes (rewards cut to their sign, a life 
 end) is not part of that.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -14,11 +16,23 @@ from gymnasium.vector import VectorEnv
 from rlnotes.algos import dqn, ppo
 from rlnotes.algos.networks import SMALL_EYE, Eye
 from rlnotes.algos.policy import Policy
+from rlnotes.autopsies.capped_best import capped_length
 from rlnotes.autopsies.lost_done import LostDone
+from rlnotes.autopsies.small_replay import same_episode_pairs
+from rlnotes.data.frames import FrameTransitions
+from rlnotes.data.rollouts import Episode
 from rlnotes.envs import atari
 from rlnotes.envs.atari import Game, make_atari_vec_env
 from rlnotes.envs.rewards import DelayedReward, TouchReward
-from rlnotes.experiments.base import Settings, Trial, World, new_trial
+from rlnotes.experiments.base import (
+    Diagnose,
+    Metrics,
+    Settings,
+    Trial,
+    World,
+    new_trial,
+    nothing_more,
+)
 
 UNBOUNDED = 1e9  # JSON has no infinity
 
@@ -40,16 +54,50 @@ def pixel_trial(
     spaces = envs.single_observation_space, envs.single_action_space
     steps = round(settings.steps * settings.annealing_length)
     agent: ppo.Agent | dqn.Agent
+    diagnose: Diagnose = nothing_more
     if isinstance(settings.agent, dqn.Config):
         hidden = settings.agent.hidden
         policy = Policy.for_spaces(*spaces, hidden, "argmax", eye=settings.eye)
         agent = dqn.Agent(policy, settings.agent)
         stream = dqn.train(agent, envs, steps, seed)
+        diagnose = partial(replay_and_choice, agent)
     else:
         policy = ppo.new_policy(*spaces, settings.agent, eye=settings.eye)
         agent = ppo.Agent(policy, settings.agent)
         stream = ppo.train(agent, envs, steps, seed)
-    return new_trial(policy, agent, stream, world, settings)
+    timed = with_speed(stream, agent)
+    return new_trial(policy, agent, timed, world, settings, diagnose)
+
+
+def replay_and_choice(agent: dqn.Agent, episodes: Sequence[Episode]) -> Metrics:
+    """How many of a batch belong together, and by which mark the notes would choose the
+    best policy."""
+    assert isinstance(agent.memory, FrameTransitions)
+    pairs = same_episode_pairs(agent.memory.ends, agent.config.batch_size)
+    return {
+        "same_episode_pairs": pairs,
+        "capped_length": capped_length(episodes),
+    }
+
+
+SPEED = "steps_per_cpu_second"
+
+
+def with_speed(
+    stream: Iterator[tuple[int, Any]], agent: Any
+) -> Iterator[tuple[int, Any]]:
+    """A learner's stream that also says how many steps a second of one core has been
+    enough for so far. What others do with the machine does not count, nor does what is
+    done between its steps, such as evaluations."""
+    first, spent = agent.step, 0.0
+    while True:
+        started = time.process_time()
+        found = next(stream, None)
+        spent += time.process_time() - started
+        if found is None:
+            return
+        step, diagnostics = found
+        yield step, diagnostics | {SPEED: (step - first) / max(spent, 1e-9)}
 
 
 @dataclass(frozen=True, kw_only=True)

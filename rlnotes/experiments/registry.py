@@ -14,6 +14,7 @@ from rlnotes.experiments import (
     credit,
     decorrelation,
     experts,
+    eyes,
     gail,
     gail_questions,
     gail_race,
@@ -27,6 +28,7 @@ from rlnotes.experiments import (
     pendulum,
     pixel_cartpole,
     pixels_sb3,
+    pixels_speed,
     pong,
     ppo_speed,
     racecar,
@@ -105,6 +107,8 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         parallel_copies.COPIES,
         ppo_speed.PPO_SPEED,
         update_speed.UPDATE_SPEED,
+        eyes.EYES,
+        pixels_speed.PIXELS_SPEED,
     )
 }
 

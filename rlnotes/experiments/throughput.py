@@ -20,7 +20,7 @@ import numpy as np
 
 from rlnotes import ray_local
 from rlnotes.experiments import backends
-from rlnotes.experiments.backends import BACKENDS, PLAIN, Task, new_task
+from rlnotes.experiments.backends import BACKENDS, PLAIN, PONG, Task, new_task
 from rlnotes.experiments.base import (
     Bar,
     Experiment,
@@ -124,6 +124,16 @@ THROUGHPUT = Experiment(
                 "length": 0.5,
                 "most_envs": 16,
             },
+        ),
+        # Native is the Arcade Learning Environment's own vector.
+        "pong": Variant(
+            "Pong",
+            {
+                "env_id": PONG,
+                "backends": without("native_same_step", "envpool_same_step", *ON_RAY),
+                "length": 0.5,
+            },
+            planned=True,
         ),
     },
     bars=(

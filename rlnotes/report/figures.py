@@ -59,7 +59,7 @@ def short(steps: float) -> str:
 
 def curve(
     ax: Axes,
-    seeds: Sequence[Sequence[tuple[int, float]]],
+    seeds: Sequence[Sequence[tuple[float, float]]],
     label: str,
     colour: str,
     **line: Any,

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from rlnotes.algos.policy import Policy
 from rlnotes.data.rollouts import BatchPolicy, Episode
 from rlnotes.experiments import registry
-from rlnotes.experiments.base import Experiment, World
+from rlnotes.experiments.base import Experiment, World, stage_name
 from rlnotes.experiments.gail import NoWorldSettings
 from rlnotes.experiments.trials import OfflineSettings
 from rlnotes.paths import Run
@@ -123,21 +123,30 @@ class Results:
         xlabel: str | None = None,
         ylabel: str | None = None,
         legend: str | None = "best",
+        minutes: str | None = None,
         **line: Any,
     ) -> Axes:
         """Learning curves: the IQM over seeds and its interval as a band, or the single
         seeds where they are too few for one.
 
-        `reference` are dotted lines across; `legend` may be "outside", or None.
+        `reference` are dotted lines across; `legend` may be "outside", or None. With
+        `minutes`, the metric that says how many steps were made in a second, they are
+        drawn over the time that these take, at the variant's median speed.
         """
         ax = ax or figures.axes(width=7.0)
         for number, variant in enumerate(variants):
-            seeds = [record.curve(metric) for record in self.records(variant)]
+            speed = f"{variant}/{minutes}/final/median"
+            unit = 60 * self.number(speed) if minutes else 1
+            seeds = [
+                [(step / unit, value) for step, value in record.curve(metric)]
+                for record in self.records(variant)
+            ]
             in_turn = figures.PALETTE[number % len(figures.PALETTE)]
             colour = _chosen(colours, variant, in_turn)
             figures.curve(ax, seeds, self.label(variant, labels), colour, **line)
         self._mark(ax.axhline, reference)
-        figures.count_steps(ax, xlabel or unit_of_steps(self.experiment))
+        time = "minutes of one core" if minutes else unit_of_steps(self.experiment)
+        figures.count_steps(ax, xlabel or time)
         ax.set_ylabel(tables.words_for(metric).axis if ylabel is None else ylabel)
         ax.set_title(title or "")
         figures.legend(ax, legend)
@@ -316,6 +325,31 @@ class Results:
         for variant in variants:
             label = self.label(variant, labels)
             players[label] = self.world(variant).make, self.policy(variant).act
+        return clips.side_by_side(players, start, steps, fps, every)
+
+    def film_stages(
+        self,
+        variant: str,
+        start_seed: int,
+        steps: int = 200,
+        every: int = 1,
+        fps: int = 30,
+    ) -> Video:
+        """The median seed's policy at its stages and at the end, side by side, each
+        with how many steps it had learnt from."""
+        id, name, _ = self._at(variant)
+        record = evaluate.median_record(id, name)
+        learnt = [step for step, _ in record.curve("return")]
+        stages = {n: stage_name(n) for n in registry.find(id).variants[name].stages}
+        (start,) = reset_seeds("evaluate", start_seed, 1)
+        make = self.world(variant).make
+        players: dict[str, clips.Player] = {
+            f"after {learnt[n - 1]:,} steps": (
+                make,
+                evaluate.recorded_policy(record.run, which).act,
+            )
+            for n, which in (stages | {len(learnt): "last"}).items()
+        }
         return clips.side_by_side(players, start, steps, fps, every)
 
     # --- claims

@@ -43,7 +43,7 @@ STYLES: dict[str, Style] = {
 
 
 def recorded() -> dict[str, list[Record]]:
-    return {name: store.read_all(ID, name) for name in registry.find(ID).variants}
+    return {name: store.read_all(ID, name) for name in registry.find(ID).on_record}
 
 
 def curve(

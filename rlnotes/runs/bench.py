@@ -3,8 +3,8 @@
 A step of the race car is compared with bare `stepSimulation` calls in the same world, a
 reset with building the world anew. All else is an experiment: what an update costs
 (`parallel/update-speed`), how fast many worlds are stepped (`parallel/throughput`) and
-how fast PPO learns from them (`parallel/ppo-speed`). Here one round of it is measured
-and kept nowhere.
+how fast PPO learns from them (`parallel/ppo-speed`), from pictures, too
+(`pixels/ppo-speed`). Here one round of it is measured and kept nowhere.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from rlnotes.experiments.base import Experiment
+from rlnotes.experiments.pixels_speed import PIXELS_SPEED
 from rlnotes.experiments.ppo_speed import PPO_SPEED
 from rlnotes.experiments.throughput import THROUGHPUT
 from rlnotes.experiments.turns import median_ratio, seconds_per_call
@@ -63,6 +64,11 @@ def parallel(budget: str) -> dict[str, Record]:
 
 def ppo(budget: str) -> Record:
     (record,) = a_round_of(PPO_SPEED, budget).values()
+    return record
+
+
+def pixels(budget: str) -> Record:
+    (record,) = a_round_of(PIXELS_SPEED, budget).values()
     return record
 
 

@@ -6,6 +6,7 @@ learner that plays goes on with new episodes; one that learns from fixed data go
 bit for bit.
 """
 
+import copy
 import json
 import os
 from collections.abc import Iterator
@@ -54,6 +55,8 @@ def save(path: Path, trial: Trial, progress: Progress) -> None:
         _take(name, part, tensors, numbers)
     assert trial.best is not None
     _take("best", trial.best, tensors, numbers)
+    for name, policy in trial.stages.items():
+        _take(name, policy, tensors, numbers)
     about = {
         "format": FORMAT,
         "rows": progress.rows,
@@ -62,6 +65,7 @@ def save(path: Path, trial: Trial, progress: Progress) -> None:
         "resumptions": progress.resumptions,
         "evaluated": trial.evaluated,
         "best_return": trial.best_return,
+        "stages": list(trial.stages),
         "numbers": numbers,
         "sha256": tensors_sha256(tensors),
     }
@@ -76,6 +80,7 @@ def save(path: Path, trial: Trial, progress: Progress) -> None:
 def restore(path: Path, trial: Trial, settings: Any) -> Progress:
     """Bring the trial to where it was saved; its stream must not have begun. A record
     names one set of settings, so these must be those that it was saved with."""
+    assert trial.best is not None
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             about = json.loads((file.metadata() or {})["state"])
@@ -90,6 +95,9 @@ def restore(path: Path, trial: Trial, settings: Any) -> Progress:
         for name, part in _parts(trial.agent):
             _give(name, part, tensors, about["numbers"])
         _give("best", trial.best, tensors, about["numbers"])
+        for name in about.get("stages", []):  # older states have none
+            trial.stages[name] = copy.deepcopy(trial.best)
+            _give(name, trial.stages[name], tensors, about["numbers"])
         torch.set_rng_state(tensors["torch_rng"])
         trial.evaluated, trial.best_return = about["evaluated"], about["best_return"]
         rows = [(int(step), str(name), float(x)) for step, name, x in about["rows"]]

@@ -17,7 +17,7 @@ from rlnotes import paths
 from rlnotes.algos.policy import Policy
 from rlnotes.errors import UserError
 from rlnotes.experiments import registry
-from rlnotes.experiments.base import Experiment, Trial, kept_policies
+from rlnotes.experiments.base import Experiment, Trial, keep_stages, kept_policies
 from rlnotes.experiments.settings import as_json, full_names
 from rlnotes.paths import Run
 from rlnotes.progress import bar
@@ -81,6 +81,7 @@ def _train(
     saved = started
     for step, metrics in log_stream(trial, str(run), logdir, progress):
         so_far.rows += [(step, metric, value) for metric, value in metrics.items()]
+        keep_stages(experiment.variants[run.variant], trial)
         now = time.perf_counter()
         due = now - saved >= save_every and not trial.ended
         if trial.agent is not None and due:

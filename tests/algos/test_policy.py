@@ -247,6 +247,20 @@ def test_an_eye_survives_saving(tmp_path: Path) -> None:
     assert load(path).eye == SMALL_EYE
 
 
+def test_an_eye_is_kept_in_half_the_bytes_and_nearly_as_it_was(tmp_path: Path) -> None:
+    policy, path = seeing_policy(), tmp_path / "policy.safetensors"
+    save_policies(path, {"seed-0/last": policy}, OWNER)
+    whole = sum(tensor.nbytes for tensor in policy.state_dict().values())
+    assert path.stat().st_size < 0.5 * whole + 2_000
+    loaded = load(path)
+    assert loaded.obs_std == policy.obs_std == 255
+    for ours, kept in zip(policy.parameters(), loaded.parameters(), strict=True):
+        assert kept.dtype == torch.float32
+        assert torch.allclose(ours, kept, rtol=2**-11, atol=1e-7)
+    save_policies(path, {"seed-0/last": loaded}, OWNER)  # rounded once, it stays so
+    assert policy_sha256(load(path)) == policy_sha256(loaded)
+
+
 def test_one_file_holds_several_policies(tmp_path: Path) -> None:
     path = tmp_path / "policy.safetensors"
     policies = {

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlnotes.data.frames import FrameTransitions
+from rlnotes.data.frames import FrameTransitions, stacks_nbytes
 
 SIZE = (2, 2)
 Steps = list[tuple[np.ndarray, ...]]
@@ -132,6 +132,21 @@ def test_100_000_transitions_of_an_atari_game_take_less_than_800_mb() -> None:
     store = FrameTransitions(100_000, (4, 84, 84), 1)
     assert store.nbytes < 0.8e9
     assert len(store._frames) >= 100_000
+    notes = stacks_nbytes(100_000, (4, 84, 84), itemsize=4)
+    assert notes == pytest.approx(11.3e9, rel=0.01)  # their 11 GB
+    assert 2 * stacks_nbytes(100_000, (4, 84, 84)) == pytest.approx(5.6e9, rel=0.01)
+
+
+def test_ends_are_counted_as_long_as_they_are_stored() -> None:
+    store, flags = FrameTransitions(6, (1, *SIZE), 1), [1, 0, 0, 1, 1, 0, 0, 0, 1]
+    counted = []
+    for number, flag in enumerate(flags):
+        picture = np.full((1, 1, *SIZE), number, np.uint8)
+        step = picture, np.zeros((1, 1)), np.zeros(1), picture + 100
+        store.extend(*step, np.array([bool(flag)]))
+        counted.append(store.ends)
+    kept = [sum(flags[max(0, last - 5) : last + 1]) for last in range(len(flags))]
+    assert counted == kept
 
 
 @pytest.mark.parametrize("fill", ["copies", "before", "others"])

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from rlnotes.envs import atari, checks
-from rlnotes.envs.atari import AtariEnv, AtariVectorEnv, Game, make_atari_vec_env
+from rlnotes.envs.atari import (
+    AtariEnv,
+    AtariVectorEnv,
+    Game,
+    make_atari_vec_env,
+    pong_field,
+)
 from rlnotes.envs.vector import led_to, require_same_step
 from rlnotes.errors import UserError
 
@@ -37,6 +43,8 @@ def apart(one: np.ndarray, other: np.ndarray) -> int:
         (replace(PONG, frame_skip=2), 60),
         (replace(PONG, frame_skip=8, stack_num=2), 60),
         (replace(PONG, screen_size=42), 60),
+        (replace(PONG, **pong_field(42)), 60),
+        (replace(LIVES, crop=(9, 0)), 120),
         (BREAKOUT, 400),
         (LIVES, 400),
         (replace(LIVES, fire_reset=False), 200),
@@ -229,3 +237,28 @@ def test_averages_of_areas_by_hand() -> None:
     expected = np.array([[0.4, 0.4, 0.2, 0, 0], [0, 0, 0.2, 0.4, 0.4]])
     assert atari.area_weights(5, 2) == pytest.approx(expected)
     assert atari.area_weights(210, 84).sum(1) == pytest.approx(np.ones(84), abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [42, 64, 84])
+def test_the_field_is_what_lies_between_the_walls_of_pong(size: int) -> None:
+    """On the screen: rows 34 to 194 of 210, within half a pixel of what is shown."""
+    game = replace(PONG, **pong_field(size))
+    pixel = 210 / game.shrunken_height
+    rows = game.shown_rows
+    assert rows.stop - rows.start == size
+    assert rows.start * pixel == pytest.approx(34, abs=pixel)
+    assert rows.stop * pixel == pytest.approx(194, abs=pixel)
+    assert pixel == pytest.approx(160 / size, rel=0.02)
+
+
+def test_cropping_leaves_rows_out_and_changes_no_other() -> None:
+    """With as many rows as the screen has, nothing is averaged on the way."""
+    whole = replace(PONG, screen_size=210, stack_num=1)
+    cropped = replace(whole, screen_size=160, crop=(34, 16))
+    env, part = new(whole), new(cropped)
+    seen, rows = env.reset(seed=0)[0], part.reset(seed=0)[0]
+    assert seen.shape == (1, 210, 210)
+    assert rows.shape == (1, 160, 160)
+    narrow = atari.area_weights(160, 210).T
+    drawn = np.rint(rows[0].astype(np.float32) @ narrow)
+    assert apart(drawn, seen[0, 34:194]) == 0

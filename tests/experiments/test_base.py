@@ -19,6 +19,7 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
+    keep_stages,
     keeps_all_policies,
     kept_policies,
     new_trial,
@@ -200,7 +201,15 @@ class Puppet(Policy):
 def trial_of(
     stream_of: list[int], settings: Settings = SETTINGS, **more: Any
 ) -> tuple[Trial, list[tuple[int, dict[str, float]]]]:
-    """A stream that changes the policy at each of its steps, played to its end."""
+    """Played to its end."""
+    trial = new_puppet(stream_of, settings, **more)
+    return trial, list(trial.stream)
+
+
+def new_puppet(
+    stream_of: list[int], settings: Settings = SETTINGS, **more: Any
+) -> Trial:
+    """A stream that changes the policy at each of its steps."""
     torch.manual_seed(0)
     policy = Puppet()
 
@@ -211,8 +220,7 @@ def trial_of(
                 torch.nn.init.normal_(parameter)
             yield step, {"loss": 0.5}
 
-    trial = new_trial(policy, None, stream(), CARTPOLE, settings, **more)
-    return trial, list(trial.stream)
+    return new_trial(policy, None, stream(), CARTPOLE, settings, **more)
 
 
 def steps_with(name: str, rows: list[tuple[int, dict[str, float]]]) -> list[int]:
@@ -270,6 +278,23 @@ def test_the_best_policy_is_that_of_the_best_evaluation() -> None:
     assert rows[-1][1]["final_best_return"] == _mean_return(trial.best)
     assert trial.policy is not None
     assert rows[-1][1]["final_return"] == _mean_return(trial.policy)
+
+
+def test_stages_are_what_the_policy_was_at_these_evaluations() -> None:
+    variant = Variant("one", stages=(1, 3))
+    trial = new_puppet([25, 50, 75, 100])
+    for _ in trial.stream:
+        keep_stages(variant, trial)
+    assert list(trial.stages) == ["stage-1", "stage-3"]
+    for name, step in (("stage-1", 25), ("stage-3", 75)):
+        then, _ = trial_of([step])
+        assert then.policy is not None
+        assert policy_sha256(trial.stages[name]) == policy_sha256(then.policy)
+    toy = experiment(variants={"first": variant, "other": Variant("other")})
+    large = replace(toy, large_policies=True)
+    stages = {"stage-1", "stage-3"}
+    assert set(kept_policies(large, "first", trial)) == {"last", *stages}
+    assert set(kept_policies(toy, "first", trial)) == {"last", "best", *stages}
 
 
 def test_a_world_may_be_judged_with_drawn_actions_too() -> None:

@@ -1,14 +1,18 @@
 """The pixel rows: what training does to a game stays out of the judging, twins differ
 by what they say, and everything runs at the smallest budget."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from rlnotes.algos import ppo
 from rlnotes.envs.atari import AtariEnv, AtariVectorEnv, Game
 from rlnotes.envs.rewards import DelayedReward, TouchReward
 from rlnotes.experiments import pixels
@@ -27,6 +31,7 @@ OURS = [
     "pixels/cartpole",
     "pixels/cartpole-line",
     "pixels/credit",
+    "pixels/eyes",
     "sparse/pong",
     "sparse/basicmath",
 ]
@@ -103,11 +108,46 @@ def test_the_line_is_the_only_difference_between_the_two_rows() -> None:
     assert differences(as_json(plain), lined) == ["line"]
 
 
-@pytest.mark.parametrize("id", ["pong/ppo", "pixels/credit", "sparse/pong"])
+@pytest.mark.parametrize(
+    "id", ["pong/ppo", "pixels/credit", "pixels/eyes", "sparse/pong"]
+)
 def test_the_steps_are_whole_rollouts(id: str) -> None:
     settings: Any = find(id).settings_for(find(id).main_variant, "full")
     assert settings.steps % (settings.num_envs * settings.agent.num_steps) == 0
     assert settings.steps <= 2_000_000
+
+
+def test_every_eye_is_annealed_alike_and_ends_with_a_whole_rollout() -> None:
+    eyes = find("pixels/eyes")
+    for variant in eyes.variants:
+        settings: Any = eyes.settings_for(variant, "full")
+        assert settings.steps % 2_048 == 0
+        assert settings.steps % settings.budget.evaluations == 0
+        assert round(settings.steps * settings.annealing_length) == 2_048_000
+        env = judged(settings.game).make()
+        spaces = env.observation_space, env.action_space
+        ppo.new_policy(*spaces, settings.agent, eye=settings.eye)  # it fits
+
+
+def test_speed_counts_the_learner_and_not_what_comes_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a clock that others move on, too."""
+    now = [5.0]
+    monkeypatch.setattr(time, "process_time", lambda: now[0])
+
+    def learner() -> Iterator[tuple[int, dict[str, Any]]]:
+        for step in (120, 140):
+            now[0] += 2.0
+            yield step, {"loss": 1.0}
+
+    agent = SimpleNamespace(step=100)  # it goes on from there
+    found = []
+    for step, diagnostics in pixels.with_speed(learner(), agent):
+        now[0] += 50.0  # an evaluation
+        found.append((step, diagnostics["steps_per_cpu_second"]))
+        assert diagnostics["loss"] == 1.0
+    assert found == [(120, 10.0), (140, 10.0)]
 
 
 def test_training_changes_the_game_as_it_is_told() -> None:
@@ -154,6 +194,7 @@ def test_it_learns_and_is_judged_greedily_and_drawn(
     *_, (step, last) = trial.stream
     assert step >= 64
     assert {"final_return", "final_best_return", "final_sampled_return"} <= set(last)
+    assert id in SB3 or last["steps_per_cpu_second"] > 0
     assert trial.policy is not None
     assert trial.policy.eye is not None
 

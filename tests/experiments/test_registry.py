@@ -28,6 +28,8 @@ BESIDE = {  # what rows of the ledger rest on
     "parallel/copies",
     "parallel/ppo-speed",
     "parallel/update-speed",
+    "pixels/eyes",
+    "pixels/ppo-speed",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)

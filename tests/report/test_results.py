@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from rlnotes.errors import UserError
 from rlnotes.experiments import registry
 from rlnotes.experiments.pendulum import PENDULUM
 from rlnotes.paths import Run
-from rlnotes.report import addresses, figures
+from rlnotes.report import addresses, clips, figures
 from rlnotes.report.addresses import Measure, measure
 from rlnotes.report.claims import ClaimFailed, check
 from rlnotes.report.live import live_claim, live_curves, live_table
 from rlnotes.report.prose import glue_numbers
 from rlnotes.report.results import Fires, Results
+from rlnotes.runs import evaluate
 from rlnotes.runs.run import Live
 from rlnotes.runs.store import Record
 
@@ -150,6 +152,15 @@ def test_a_curve_has_a_band_or_its_seeds(results: Results, write: Write) -> None
     assert (ends.ymin, ends.ymax) == (1.0, 8.0)
 
 
+def test_curves_over_minutes(results: Results) -> None:
+    """The two seeds end with returns of 2 and 3; taken for steps per second, that is
+    150 a minute."""
+    ax = results.curves("return", ["good"], minutes="return")
+    assert ax.get_xlabel() == "minutes of one core"
+    places = np.asarray(ax.get_lines()[0].get_xdata(), float)
+    assert places == pytest.approx(np.array([1, 2, 3, 4]) * 10_000 / 150)
+
+
 def drawn(ax: Axes, marker: str) -> list[list[float]]:
     """Where the marks of each row are."""
     found = [line for line in ax.get_lines() if line.get_marker() == marker]
@@ -200,6 +211,34 @@ def test_policies_play_and_are_filmed(results: Results) -> None:
     assert "video/mp4" in film._repr_html_()
     with pytest.raises(UserError, match="no such checkpoint"):
         results.policy("bad")
+
+
+def test_stages_are_filmed_in_their_order(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each with how many steps it had learnt from."""
+    good = replace(results.experiment.variants["good"], stages=(1, 3))
+    variants = {**results.experiment.variants, "good": good}
+    staged = replace(results.experiment, variants=variants)
+    monkeypatch.setitem(registry.EXPERIMENTS, staged.id, staged)
+    policy = results.policy("good")
+    asked: list[str] = []
+
+    def kept(run: Run, which: str) -> Policy:
+        asked.append(which)
+        return policy
+
+    shown: list[str] = []
+
+    def film(players: dict[str, Any], *more: Any) -> str:
+        shown.extend(players)
+        return "a film"
+
+    monkeypatch.setattr(evaluate, "recorded_policy", kept)
+    monkeypatch.setattr(clips, "side_by_side", film)
+    assert Results(staged.id).film_stages("good", 3) == "a film"
+    assert asked == ["stage-1", "stage-3", "last"]
+    assert shown == [f"after {n}0,000 steps" for n in (1, 3, 4)]
 
 
 def left(obs: np.ndarray) -> np.ndarray:

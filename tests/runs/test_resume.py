@@ -104,7 +104,7 @@ def registered(
         world=lambda settings: PENDULUM,
         settings=settings,
         budgets={"smoke": BUDGET},
-        variants={"only": Variant("the only one")},
+        variants={"only": Variant("the only one", stages=(1, 2))},
         bars=(),
         start=start,
     )
