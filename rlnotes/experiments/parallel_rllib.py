@@ -103,6 +103,8 @@ def start_dqn(settings: RllibDqnSettings, seed: int) -> Trial:
     return new_trial(policy, None, stream(), CARTPOLE, settings)
 
 
+HUBER = {"agent.td_error_loss_fn": "huber"}
+
 # All that is not said here is RLlib's own, but for tanh.
 NOTES: dict[str, Any] = {
     "agent": DqnOptions(lr=1e-4),
@@ -141,7 +143,7 @@ RLLIB_DQN = Experiment(
     },
     variants={
         "dqn": Variant("RLlib's DQN"),
-        "huber": Variant("the Huber loss", {"agent.td_error_loss_fn": "huber"}, 3),
+        "huber": Variant("the Huber loss", HUBER, seeds=3, planned=True),
         "notes": Variant(
             "as in the notes: 3 runners, learning rate 1e-4", NOTES, planned=True
         ),
