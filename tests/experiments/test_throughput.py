@@ -78,6 +78,22 @@ def test_others_make_as_many_steps(name: str, num_envs: int) -> None:
         assert ended > 1
 
 
+def test_pong_is_the_same_elsewhere() -> None:
+    """As many steps, with pictures and actions as ours."""
+    task = new_task(backends.PONG, 2, steps=20, seed=3)
+    for name in (PLAIN, *NEXT_STEP):
+        assert played(name, task) == [(20, 0)] * 3, name
+    import ale_py
+
+    gym.register_envs(ale_py)
+    more = backends.NATIVE_OPTIONS[backends.PONG]
+    native = gym.make_vec("ALE/Pong-v5", 2, "vector_entry_point", **more)
+    plain = task.make()
+    assert native.single_observation_space == plain.observation_space
+    assert native.single_action_space == plain.action_space
+    native.close()
+
+
 @pytest.mark.parametrize("variant", THROUGHPUT.variants)
 def test_the_simulator_makes_as_many_steps(variant: str) -> None:
     env_id = THROUGHPUT.settings_for(variant, "smoke").env_id
