@@ -81,14 +81,19 @@ class Report:
         lines += [f"  {name}: {value}" for name, value in self.facts.items()]
         for number, finding in enumerate(self.findings, start=1):
             lines += ["", *finding.lines(number)]
-        for heading, checks in (
-            ("quiet", self.quiet),
-            ("not examined", self.unexamined),
-        ):
-            if checks:
-                lines += ["", f"{heading}:"]
-                lines += [f"  {name}: {reason}" for name, reason in checks.items()]
+        if self.quiet:
+            lines += ["", "quiet:"]
+            lines += [f"  {name}: {seen}" for name, seen in self.quiet.items()]
+        if self.unexamined:
+            lines += ["", "not examined:"]
+            lines += [f"  {names}: {why}" for why, names in self._by_reason().items()]
         return "\n".join(lines)
+
+    def _by_reason(self) -> dict[str, str]:
+        names: dict[str, list[str]] = {}
+        for name, reason in self.unexamined.items():
+            names.setdefault(reason, []).append(name)
+        return {reason: ", ".join(found) for reason, found in names.items()}
 
     def as_json(self) -> dict[str, Any]:
         return {
