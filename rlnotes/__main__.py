@@ -114,6 +114,20 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     flag(add, "--best", "the policy of the best evaluation, not of the end")
     flag(add, "--json", "print one JSON object")
 
+    about = "Look for the book's known faults in a recorded run, or in a world."
+    add = command("doctor", doctor, about)
+    add.add_argument("id", nargs="?", help="the experiment, e.g. parallel/dqn")
+    add.add_argument("--variant", help="which variant (default: the first)")
+    number(add, "--seed", _seed, None, "training seed (default: the first recorded)")
+    add.add_argument(
+        "--env",
+        help="instead of a run: the id of a Gymnasium world, before any training; with"
+        " the module that registers it in front, e.g. my_package:MyWorld-v0",
+    )
+    number(add, "--believed", float, None, "what a perfect episode there is worth")
+    add.add_argument("--html", type=Path, help="also write a page with plots here")
+    flag(add, "--json", "print the report as one JSON object")
+
     about = "Make the book's Minari datasets from the recorded policies."
     add = command("data", data, about)
     add.add_argument(
@@ -287,6 +301,33 @@ def evaluate(options: argparse.Namespace) -> int:
     if result.normalised is not None:
         parts.append(f"normalised {result.normalised:.1f}")
     print(", ".join(parts))
+    return 0
+
+
+def doctor(options: argparse.Namespace) -> int:
+    if (options.id is None) == (options.env is None):
+        raise UserError(
+            "say what to examine: a recorded run (doctor parallel/dqn) or a world"
+            " (doctor --env CartPole-v1)"
+        )
+    if options.env is None and options.believed is not None:
+        raise UserError("--believed is about a world: say --env, too")
+    if options.id is None and (options.variant or options.seed is not None):
+        raise UserError("--variant and --seed are of a recorded run: leave out --env")
+    from rlnotes.report import doctor
+
+    if options.env is not None:
+        from rlnotes.doctor.world import examine_env
+
+        report = examine_env(options.env, options.believed)
+    else:
+        report = doctor.examine_run(options.id, options.variant, options.seed)
+    if options.html is not None:
+        try:
+            options.html.write_text(doctor.page(report))
+        except OSError as problem:
+            raise UserError(f"{options.html}: cannot be written ({problem})") from None
+    print(_json(report.as_json()) if options.json else report)
     return 0
 
 

@@ -44,6 +44,9 @@ from rlnotes.autopsies import (
 from rlnotes.doctor.findings import Finding, Sign
 
 
+ALIKE = 10  # episodes that are tied together, where it may be by chance
+
+
 class CannotTell(Exception):
     """What is given does not suffice: the reason, as a part of a sentence."""
 
@@ -173,13 +176,17 @@ def clock_as_end(terminated_lengths: Collection[int], time_limit: int) -> Sign:
     " `terminal_observation` (SB3), and store no step that only resets.",
     "parallel#parallel-dqn",
 )
-def foreign_successor(longest_chain: float, time_limit: int) -> Sign:
+def foreign_successor(
+    longest_chain: float, time_limit: int, same_starts: bool
+) -> Sign:
     """Steps that follow each other in the replay, each beginning where the one before
-    it led. An end breaks the chain, so none is longer than the time limit."""
+    it led. An end breaks the chain, so none is longer than the time limit. Where all
+    episodes begin alike one may end where the next begins, but not ten in a row."""
+    most = ALIKE * time_limit if same_starts else time_limit
     return Sign(
-        corrupted_successor.fires(int(longest_chain), time_limit),
+        corrupted_successor.fires(int(longest_chain), most),
         longest_chain,
-        time_limit,
+        most,
         f"{longest_chain:,.0f} stored steps follow each other without a break; the time"
         f" limit is {time_limit:,}",
     )

@@ -52,6 +52,7 @@ GIVEN: dict[str, str] = {
     "ent_coef": "the coefficient of the entropy",
     "time_limit": "the most steps of an episode",
     "num_envs": "environments that are played in turn",
+    "same_starts": "whether all episodes begin with the same observation",
     "obs_mean": "what is subtracted from observations",
     "obs_std": "what observations are divided by",
     "action_low": "the lower bounds of actions",
@@ -70,7 +71,11 @@ GIVEN: dict[str, str] = {
     "target_updates": "how often the target network was renewed",
     "first_score_deviation": "E[∇ log π] of an update's actions, in standard errors",
 }
-DEFAULTS: dict[str, Any] = {"num_envs": 1, "entropy_bonus": 0.0}
+DEFAULTS: dict[str, Any] = {
+    "num_envs": 1,
+    "entropy_bonus": 0.0,
+    "same_starts": False,
+}
 
 Lookup = Callable[[str, Check], Any]
 

@@ -89,6 +89,12 @@ def longest_chain(replay: Any, num_envs: int, time_limit: int) -> int:
 
 
 @measure
+def same_starts(episodes: Sequence[Episode]) -> bool:
+    first = episodes[0].observations[0]
+    return all(np.array_equal(one.observations[0], first) for one in episodes)
+
+
+@measure
 def observations__of_replay(replay: Any) -> np.ndarray:
     return array(batch(replay).obs)
 

@@ -109,6 +109,7 @@ class Doctor(BaseCallback):
         self._reward_min, self._reward_max = np.inf, -np.inf
         self._alike = envs.num_envs > 1
         self._steps = 0
+        self._same_starts, self._start_obs = True, None
         self._target = _watched(model)
         self._target_said = _said(self._target)
         self._target_changes = 0
@@ -126,7 +127,7 @@ class Doctor(BaseCallback):
         self._reward_min = min(self._reward_min, rewards.min())
         self._reward_max = max(self._reward_max, rewards.max())
         if dones.any():
-            self._end(np.flatnonzero(dones), there["infos"])
+            self._end(np.flatnonzero(dones), there["infos"], there["new_obs"])
         if self._alike and not isinstance(there["new_obs"], Mapping):
             self._alike = different_observations(there["new_obs"]) == 1
         if self._target is not None and (said := _said(self._target)) != (
@@ -135,7 +136,9 @@ class Doctor(BaseCallback):
             self._target_said = said
             self._target_changes += 1
 
-    def _end(self, over: np.ndarray, infos: list[dict[str, Any]]) -> None:
+    def _end(
+        self, over: np.ndarray, infos: list[dict[str, Any]], new_obs: Any
+    ) -> None:
         for env in over:
             length = int(self._lengths[env])
             self._longest = max(self._longest, length)
@@ -143,6 +146,10 @@ class Doctor(BaseCallback):
             if not (out_of_time and self._timeouts_known):
                 self._ended[length] = self._ended.get(length, 0) + 1
         self._lengths[over] = 0
+        if self._same_starts and not isinstance(new_obs, Mapping):
+            if self._start_obs is None:
+                self._start_obs = new_obs[over[0]].copy()
+            self._same_starts = bool((new_obs[over] == self._start_obs).all())
 
     # --- looking
 
@@ -185,6 +192,7 @@ class Doctor(BaseCallback):
             "terminated_lengths": [
                 length for length, times in self._ended.items() for _ in range(times)
             ],
+            "same_starts": self._same_starts,
             "reward_min": float(self._reward_min),
             "reward_max": float(self._reward_max),
         }

@@ -8,7 +8,8 @@ and where a run learnt from a dataset that is there, so do its episodes.
 import base64
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import Any
@@ -18,6 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from gymnasium import spaces
 
+from rlnotes.algos import bc
 from rlnotes.autopsies import short_horizon
 from rlnotes.autopsies.time_limits import terminated_lengths
 from rlnotes.data import datasets
@@ -156,6 +158,11 @@ class Patient:
         spec = gym.registry.get(self._world().env_id)
         return training or (spec.max_episode_steps if spec else None)
 
+    def _same_starts(self, name: str) -> bool:
+        with closing(self._world().make()) as env:
+            one, other = (env.reset(seed=seed)[0] for seed in (0, 1))
+        return np.array_equal(one, other)
+
     def _action_dim(self, name: str) -> int | None:
         _, space = self._world().spaces()
         return space.shape[0] if isinstance(space, spaces.Box) else None
@@ -204,7 +211,6 @@ class Data:
     obs_std: np.ndarray
 
 
-@cache
 def data_of(id: str, variant: str) -> Data | None:
     """None where it learnt from no dataset of ours, or the dataset is not there."""
     settings = registry.find(id).settings_for(variant, "full")
@@ -214,6 +220,13 @@ def data_of(id: str, variant: str) -> Data | None:
         return None
     if not datasets.path(settings.dataset).exists():
         return None
+    # Whoever learns from it and for how long, it is the same.
+    nobody = bc.Config()
+    return _data_of(replace(settings, agent=nobody, length=1.0))
+
+
+@cache
+def _data_of(settings: OfflineSettings) -> Data:
     episodes = settings.episodes()
     seen = np.concatenate([one.observations[:-1] for one in episodes])
     mean, std = settings.obs_scale(seen)
