@@ -90,8 +90,8 @@ def examine(
     **given: Any,
 ) -> Report:
     """A ranked report on what is given, by the names of `GIVEN` or of the diagnostics
-    themselves, as the experiments record them. `because` says of names why they are not
-    there."""
+    themselves, as the experiments record them. `because` says of names, or of checks,
+    why they are not there."""
     known = {*GIVEN, *MEASURES, *(name for c in CHECKS.values() for name in c.needs)}
     for name in given:
         if name not in known:
@@ -123,8 +123,9 @@ def diagnose(
             values = [_resolved(name, check, lookup, measured) for name in check.needs]
             sign = check.look(*values)
         except Missing as missing:
-            name = str(missing)
-            unexamined[check.name] = (because or {}).get(name, f"no {name} given")
+            name, said = str(missing), because or {}
+            reason = said.get(check.name) or said.get(name) or f"no {name} given"
+            unexamined[check.name] = reason
         except CannotTell as reason:
             unexamined[check.name] = str(reason)
         except Exception as problem:  # a stranger's network may do anything

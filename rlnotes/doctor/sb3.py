@@ -31,6 +31,7 @@ LARGEST_WINDOW = 20_000_000  # numbers of the replay that are compared at a look
 UNTIL_DIFFERENT = 100  # steps in which copies must have come apart
 CONTINUOUS = "actions are discrete"
 FOLLOWS = "its target follows by τ and is never renewed as a whole"
+UNSCALED = "observations are not scaled"
 LOSS = "SB3's DQN has no other loss than Huber's"
 
 Numbers = dict[str, Any]
@@ -62,6 +63,7 @@ class Doctor(BaseCallback):
         self._told: set[str] = set()
         self.problems: list[str] = []  # what went wrong in a look
         self._lengths = np.zeros(0, int)
+        self._next_look, self._between = 0, 1
 
     # --- what SB3 calls; nothing may come out of it
 
@@ -77,7 +79,7 @@ class Doctor(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         if self.num_timesteps >= self._next_look:
-            self._next_look += self._between
+            self._next_look = self.num_timesteps + self._between
             self._safely(self._look)
 
     def _on_training_end(self) -> None:
@@ -160,10 +162,16 @@ class Doctor(BaseCallback):
         self._because |= NOT_ON_POLICY if on_policy else NOT_OFF_POLICY
         self._given |= self._counted()
         if isinstance(model.observation_space, spaces.Dict):
-            self._because["replay"] = "observations are a dictionary"
+            reason = "observations are a dictionary"
+            self._because |= dict.fromkeys(("replay", "seen", "log_prob"), reason)
         elif buffer.size() and not (on_policy and buffer.generator_ready):
             for part in ON_POLICY if on_policy else OFF_POLICY:
                 self._see(part)
+        if self._given.pop("chain_rows", np.inf) <= (self._time_limit or 0):
+            self._given.pop("longest_chain")
+            self._because["foreign-successor"] = (
+                "the replay holds less than an episode of full length"
+            )
         for name, value in self._given.items():
             if isinstance(value, int | float):
                 curve = self._curves.setdefault(name, [])
@@ -290,10 +298,11 @@ def _inputs(model: Any, obs: np.ndarray) -> Numbers:
     return {"seen": seen.flatten(1).numpy()}
 
 
-def _scaled(model: Any, obs: np.ndarray) -> Numbers:
+def _scaled(model: Any, obs: np.ndarray, because: dict[str, str]) -> Numbers:
     """Of `VecNormalize`, given observations as the world gave them."""
     normalised = model.get_vec_normalize_env()
     if normalised is None or not normalised.norm_obs:
+        because |= dict.fromkeys(("hand-scaled", "magnified-constant"), UNSCALED)
         return {}
     stats = normalised.obs_rms
     std = np.sqrt(stats.var + normalised.epsilon)
@@ -339,7 +348,7 @@ def _rollout_inputs(model: Any, because: dict[str, str]) -> Numbers:
     obs = _rollout(model)[0].numpy()
     normalised = model.get_vec_normalize_env()
     raw = obs if normalised is None else normalised.unnormalize_obs(obs)
-    return _inputs(model, obs) | _scaled(model, raw)
+    return _inputs(model, obs) | _scaled(model, raw, because)
 
 
 def _value(model: Any, because: dict[str, str]) -> Numbers:
@@ -378,7 +387,7 @@ def _stored(model: Any) -> tuple[np.ndarray, Tensor, Tensor]:
 
 def _stored_inputs(model: Any, because: dict[str, str]) -> Numbers:
     obs, seen, _ = _stored(model)
-    return _inputs(model, seen.numpy()) | _scaled(model, obs)
+    return _inputs(model, seen.numpy()) | _scaled(model, obs, because)
 
 
 def _q(model: Any, because: dict[str, str]) -> Numbers:
@@ -421,19 +430,15 @@ def _chain(model: Any, because: dict[str, str]) -> Numbers:
     replay."""
     buffer = model.replay_buffer
     if buffer.optimize_memory_usage:
-        because["replay"] = "successors are not stored"
+        because["foreign-successor"] = "successors are not stored"
         return {}
     per_row = int(np.prod(buffer.observations.shape[1:]))
     count = min(buffer.size(), LARGEST_WINDOW // max(1, per_row))
     rows = (buffer.pos - count + np.arange(count)) % buffer.buffer_size
     led = buffer.next_observations[rows[:-1]] == buffer.observations[rows[1:]]
-    linked = led.reshape(*led.shape[:2], -1).all(-1)
-    found = {"longest_chain": max(longest_run(column) for column in linked.T)}
-    limit = _time_limit(model.get_env())
-    if limit is not None and count <= limit:
-        because["replay"] = f"the replay holds less than an episode of {limit:,} steps"
-        return {}
-    return found
+    linked = led.all(axis=tuple(range(2, led.ndim)))
+    chain = max((longest_run(column) for column in linked.T), default=0)
+    return {"longest_chain": chain, "chain_rows": count}
 
 
 Part = Callable[[Any, dict[str, str]], Numbers]
