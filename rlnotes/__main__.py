@@ -151,9 +151,9 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     add.add_argument(
         "what",
         nargs="?",
-        choices=("parallel", "ppo"),
+        choices=("parallel", "ppo", "doctor"),
         help="`parallel`: every way to step many worlds; `ppo`: PPO on them, ours and"
-        " SB3's (default: updates and a world)",
+        " SB3's; `doctor`: what its callback costs (default: updates and a world)",
     )
     _budget(add, "ci")
     flag(add, "--json", "print the numbers as one JSON object")
@@ -394,7 +394,8 @@ def bench(options: argparse.Namespace) -> int:
         return _bench_parallel(options)
     if options.what == "ppo":
         return _bench_ppo(options)
-    report = bench.measure(options.budget)
+    measured = bench.doctor if options.what == "doctor" else bench.measure
+    report = measured(options.budget)
     print(_json(report) if options.json else bench.table(report))
     return 0
 

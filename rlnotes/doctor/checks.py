@@ -43,7 +43,6 @@ from rlnotes.autopsies import (
 )
 from rlnotes.doctor.findings import Finding, Sign
 
-
 ALIKE = 10  # episodes that are tied together, where it may be by chance
 
 
@@ -176,9 +175,7 @@ def clock_as_end(terminated_lengths: Collection[int], time_limit: int) -> Sign:
     " `terminal_observation` (SB3), and store no step that only resets.",
     "parallel#parallel-dqn",
 )
-def foreign_successor(
-    longest_chain: float, time_limit: int, same_starts: bool
-) -> Sign:
+def foreign_successor(longest_chain: float, time_limit: int, same_starts: bool) -> Sign:
     """Steps that follow each other in the replay, each beginning where the one before
     it led. An end breaks the chain, so none is longer than the time limit. Where all
     episodes begin alike one may end where the next begins, but not ten in a row."""

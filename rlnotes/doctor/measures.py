@@ -48,7 +48,9 @@ def needs(function: Measure) -> tuple[str, ...]:
 
 def array(value: Any) -> np.ndarray:
     """Of tensors with or without a graph, lists and arrays."""
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.array(value)
+    return (
+        value.detach().cpu().numpy() if isinstance(value, Tensor) else np.array(value)
+    )
 
 
 def batch(replay: Any) -> Batch:

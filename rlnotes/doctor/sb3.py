@@ -41,10 +41,9 @@ class Doctor(BaseCallback):
     """Give it to `learn` as a callback; `report()` says at any time what was seen.
 
     What cannot be seen from the model may be said: the `time_limit` of the world if it
-    has none registered, what a perfect episode is believed to be worth
-    (`believed_return`), and that the world pays a `learned_reward`, such as a
-    discriminator's. There are `looks` looks in a training. With `verbose` 1 a finding is
-    printed when it is first made.
+    has none registered, and that the world pays a `learned_reward`, such as a
+    discriminator's. There are `looks` looks in a training. With `verbose` 1 a finding
+    is printed when it is first made.
     """
 
     def __init__(
@@ -138,9 +137,7 @@ class Doctor(BaseCallback):
             self._target_said = said
             self._target_changes += 1
 
-    def _end(
-        self, over: np.ndarray, infos: list[dict[str, Any]], new_obs: Any
-    ) -> None:
+    def _end(self, over: np.ndarray, infos: list[dict[str, Any]], new_obs: Any) -> None:
         for env in over:
             length = int(self._lengths[env])
             self._longest = max(self._longest, length)

@@ -104,16 +104,14 @@ def examine_env(
     )
 
 
-NOT_OF_A_WORLD = {
-    name: "this is a world, not a training"
-    for name in (
-        *("replay", "log_prob", "value_loss", "value_grad_norm", "unbounded_log_std"),
-        *("target_updates", "explored", "learned_rewards", "discriminator"),
-        *("entropies", "make_env", "critic", "q", "demonstrations", "actions"),
-        *("first_score_deviation", "continued_fractions", "vector_obs", "gamma"),
-        *("obs_std", "obs_mean"),
-    )
-} | {
+OF_A_TRAINING = (
+    *("replay", "log_prob", "value_loss", "value_grad_norm", "unbounded_log_std"),
+    *("target_updates", "explored", "learned_rewards", "discriminator"),
+    *("entropies", "make_env", "critic", "q", "demonstrations", "actions"),
+    *("first_score_deviation", "continued_fractions", "vector_obs", "gamma"),
+    *("obs_std", "obs_mean"),
+)
+NOT_OF_A_WORLD = dict.fromkeys(OF_A_TRAINING, "this is a world, not a training") | {
     "time_limit": "the world has no time limit",
     "wrap": "nobody says what a perfect episode is worth (--believed)",
     "believed_return": "nobody says what a perfect episode is worth (--believed)",
@@ -200,9 +198,7 @@ def ceiling(played: Played, limit: int | None) -> float | None:
     return float(rewards[0]) * limit
 
 
-def _reached(
-    played: Played, limit: int | None, believed: float | None
-) -> float | None:
+def _reached(played: Played, limit: int | None, believed: float | None) -> float | None:
     """A threshold below the ceiling is reached before the end of a perfect episode."""
     most = ceiling(played, limit)
     return believed if believed is None or most is None else max(believed, most)

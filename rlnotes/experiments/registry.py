@@ -13,6 +13,7 @@ from rlnotes.experiments import (
     breakout,
     credit,
     decorrelation,
+    doctor_cost,
     experts,
     gail,
     gail_questions,
@@ -105,6 +106,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         parallel_copies.COPIES,
         ppo_speed.PPO_SPEED,
         update_speed.UPDATE_SPEED,
+        doctor_cost.DOCTOR_COST,
     )
 }
 
