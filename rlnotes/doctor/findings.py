@@ -3,7 +3,7 @@ what could not be examined and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,13 @@ class Exhibit:
     bound: float | None = None
     xlabel: str = "steps"
     kind: str = "curve"  # or "bars"
+
+    @classmethod
+    def of_curve(
+        cls, title: str, curve: Sequence[tuple[int, float]], bound: float | None = None
+    ) -> Self:
+        steps, values = zip(*curve, strict=True)
+        return cls(title, steps, values, bound)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from rlnotes.errors import UserError
 from rlnotes.seeding import reset_seeds
 
 EPISODES, LONGEST = 5, 2_000  # played at random; one that is longer has no end here
+MOST_FEATURES = 64  # that a plot has room for
 READ = "book/worlds.html#custom-gym"
 
 
@@ -241,21 +242,23 @@ def _rewards(played: Played, limit: int | None) -> str:
 
 def exhibits(played: Played) -> tuple[Exhibit, ...]:
     rows = played.observations.astype(float)
-    lengths = [len(one.rewards) for one in played.episodes]
-    numbers = range(1, len(lengths) + 1)
-    shown = {
-        "length of each random episode": (numbers, lengths, "episode"),
-        "return of each random episode": (
-            *(numbers, [one.total_reward for one in played.episodes]),
+    shown: list[tuple[str, str, list[float]]] = [
+        (
+            "length of each random episode",
             "episode",
+            [float(len(one.rewards)) for one in played.episodes],
         ),
-    }
-    if rows.shape[1] <= 64:
-        spread = rows.std(0).tolist()
-        shown["spread of each feature"] = (range(len(spread)), spread, "feature")
+        (
+            "return of each random episode",
+            "episode",
+            [one.total_reward for one in played.episodes],
+        ),
+    ]
+    if rows.shape[1] <= MOST_FEATURES:
+        shown.append(("spread of each feature", "feature", rows.std(0).tolist()))
     return tuple(
-        Exhibit(title, list(x), list(y), None, xlabel, "bars")
-        for title, (x, y, xlabel) in shown.items()
+        Exhibit(title, range(len(values)), values, None, xlabel, "bars")
+        for title, xlabel, values in shown
     )
 
 

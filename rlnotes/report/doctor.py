@@ -243,7 +243,7 @@ def examine_record(record: Record) -> Report:
         if name in needed or name in ("return", "continued_fraction", "entropy")
     }
     exhibits = tuple(
-        Exhibit(tables.words_for(name).axis, *zip(*curve, strict=True))
+        Exhibit.of_curve(tables.words_for(name).axis, curve)
         for name, curve in curves.items()
     )
     return diagnose(str(record.run), Patient(record), exhibits=exhibits)

@@ -350,7 +350,7 @@ def test_a_cause_is_ranked_before_what_follows_from_it() -> None:
 
 
 def test_episodes_that_begin_alike_may_be_tied_by_chance() -> None:
-    once = {"longest_chain": 20, "time_limit": 10, "same_starts": True}
+    once: Given = {"longest_chain": 20, "time_limit": 10, "same_starts": True}
     assert examine(**once).fired == []
     assert examine(**once | {"longest_chain": 5_000}).first == "foreign-successor"
 

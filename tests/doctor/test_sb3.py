@@ -158,8 +158,9 @@ class Promising(DQN):
 class Pinned(SAC):
     def _setup_model(self) -> None:
         super()._setup_model()
+        actor: Any = self.actor
         with torch.no_grad():
-            self.actor.log_std.bias.fill_(100.0)  # type: ignore[union-attr]
+            actor.log_std.bias.fill_(100.0)
 
 
 SHORT = {"max_episode_steps": 10}
