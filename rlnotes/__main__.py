@@ -114,6 +114,20 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     flag(add, "--best", "the policy of the best evaluation, not of the end")
     flag(add, "--json", "print one JSON object")
 
+    about = "Look for the book's known faults in a recorded run, or in a world."
+    add = command("doctor", doctor, about)
+    add.add_argument("id", nargs="?", help="the experiment, e.g. parallel/dqn")
+    add.add_argument("--variant", help="which variant (default: the first)")
+    number(add, "--seed", _seed, None, "training seed (default: the first recorded)")
+    add.add_argument(
+        "--env",
+        help="instead of a run: the id of a Gymnasium world, before any training; with"
+        " the module that registers it in front, e.g. my_package:MyWorld-v0",
+    )
+    number(add, "--believed", float, None, "what a perfect episode there is worth")
+    add.add_argument("--html", type=Path, help="also write a page with plots here")
+    flag(add, "--json", "print the report as one JSON object")
+
     about = "Make the book's Minari datasets from the recorded policies."
     add = command("data", data, about)
     add.add_argument(
@@ -137,9 +151,10 @@ def parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (it is a list)
     add.add_argument(
         "what",
         nargs="?",
-        choices=("parallel", "ppo", "pixels"),
+        choices=("parallel", "ppo", "pixels", "doctor"),
         help="`parallel`: every way to step many worlds; `ppo`: PPO on them, ours and"
-        " SB3's; `pixels`: the same from pictures (default: updates and a world)",
+        " SB3's; `pixels`: the same from pictures; `doctor`: what its callback costs"
+        " (default: updates and a world)",
     )
     _budget(add, "ci")
     flag(add, "--json", "print the numbers as one JSON object")
@@ -290,6 +305,33 @@ def evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
+def doctor(options: argparse.Namespace) -> int:
+    if (options.id is None) == (options.env is None):
+        raise UserError(
+            "say what to examine: a recorded run (doctor parallel/dqn) or a world"
+            " (doctor --env CartPole-v1)"
+        )
+    if options.env is None and options.believed is not None:
+        raise UserError("--believed is about a world: say --env, too")
+    if options.id is None and (options.variant or options.seed is not None):
+        raise UserError("--variant and --seed are of a recorded run: leave out --env")
+    from rlnotes.report import doctor
+
+    if options.env is not None:
+        from rlnotes.doctor.world import examine_env
+
+        report = examine_env(options.env, options.believed)
+    else:
+        report = doctor.examine_run(options.id, options.variant, options.seed)
+    if options.html is not None:
+        try:
+            options.html.write_text(doctor.page(report))
+        except OSError as problem:
+            raise UserError(f"{options.html}: cannot be written ({problem})") from None
+    print(_json(report.as_json()) if options.json else report)
+    return 0
+
+
 def data(options: argparse.Namespace) -> int:
     from rlnotes.data import datasets
     from rlnotes.experiments import recipes
@@ -353,7 +395,8 @@ def bench(options: argparse.Namespace) -> int:
         return _bench_parallel(options)
     if options.what in ("ppo", "pixels"):
         return _bench_ppo(options)
-    report = bench.measure(options.budget)
+    measured = bench.doctor if options.what == "doctor" else bench.measure
+    report = measured(options.budget)
     print(_json(report) if options.json else bench.table(report))
     return 0
 

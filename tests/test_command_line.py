@@ -25,7 +25,7 @@ from rlnotes.experiments.base import World
 from rlnotes.paths import Run
 from rlnotes.runs import bench, store
 
-COMMANDS = ["list", "run", "sweep", "evaluate", "data", "drive", "bench"]
+COMMANDS = ["list", "run", "sweep", "evaluate", "doctor", "data", "drive", "bench"]
 PENDULUM = Run("experts/pendulum", "half-trained", 0, "smoke")  # needs no dataset
 LIST_KEYS = (
     "id, chapter, notes, bar, recorded, interval, verdict, cost_minutes, autopsy"

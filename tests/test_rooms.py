@@ -18,6 +18,7 @@ ROOMS = [
     "data",
     "algos",
     "autopsies",
+    "doctor",
     "experiments",
     "runs",
     "report",

@@ -53,10 +53,11 @@ def longest_chain(replay: Batch, num_envs: int) -> int:
     in a replay to which `num_envs` environments add in turn."""
     found = replay.next_obs[:-num_envs] == replay.obs[num_envs:]
     linked = found.flatten(1).all(1).numpy()
-    return max(_longest(linked[first::num_envs]) for first in range(num_envs))
+    return max(longest_run(linked[first::num_envs]) for first in range(num_envs))
 
 
-def _longest(linked: np.ndarray) -> int:
+def longest_run(linked: np.ndarray) -> int:
+    """Of transitions, given whether each led to where the next one begins."""
     breaks = np.flatnonzero(~linked)
     return int(np.diff(breaks, prepend=-1, append=len(linked)).max())
 

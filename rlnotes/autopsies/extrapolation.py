@@ -58,3 +58,21 @@ def fires(q_promised: float, q_true: float) -> bool:
     """Whether the critic promises so much more than the policy earns that its values
     are invented."""
     return q_promised - q_true > TOLERANCE * abs(q_true)
+
+
+def most_allowed(reward_max: float, gamma: float, bonus: float = 0.0) -> float:
+    """The largest value that any state can have: the best reward seen, and a `bonus`
+    such as that of the entropy, at every step for ever; or an end at once, if that is
+    better."""
+    return max(0.0, (reward_max + bonus) / (1 - gamma))
+
+
+def fires_without_play(
+    value_mean: float, reward_min: float, reward_max: float, gamma: float, bonus: float
+) -> bool:
+    """Whether a critic's mean value is beyond what rewards allow, by a large part of
+    all that they can make a difference of. Nothing needs to be played for it, so that
+    it is known during a training; and it is quiet where values are invented that would
+    be possible."""
+    size = (max(abs(reward_min), abs(reward_max)) + bonus) / (1 - gamma)
+    return value_mean - most_allowed(reward_max, gamma, bonus) > TOLERANCE * size

@@ -9,7 +9,7 @@ Diagnostic: the lengths of the episodes that are stored as terminated. A task en
 and then; if all of them are as long as the time limit, it was the clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,11 @@ class TruncationTerminates(VectorWrapper):
         return obs, reward, terminated | truncated, truncated, infos
 
 
-def fires(episodes: Sequence[Episode], time_limit: int) -> bool:
+def terminated_lengths(episodes: Sequence[Episode]) -> list[int]:
+    """Of the episodes that are said to have ended."""
+    return [len(episode.rewards) for episode in episodes if episode.terminated]
+
+
+def fires(terminated_lengths: Collection[int], time_limit: int) -> bool:
     """Whether only the clock ended the episodes that are said to have ended."""
-    lengths = {len(episode.rewards) for episode in episodes if episode.terminated}
-    return lengths == {time_limit}
+    return set(terminated_lengths) == {time_limit}

@@ -36,3 +36,9 @@ FAULT: dict[str, Any] = {"value_loss": clipped_around_returns}  # of ppo.Config
 def fires(first_value_grad_share: float) -> bool:
     """Whether most of what V gets wrong is not learnt from."""
     return first_value_grad_share < TOLERANCE
+
+
+def is_silent(value_grad_norm: float) -> bool:
+    """Whether nothing at all of what V gets wrong reaches it: the extreme case, which
+    can be seen from the gradients that an update leaves behind."""
+    return value_grad_norm == 0

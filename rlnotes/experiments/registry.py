@@ -13,6 +13,7 @@ from rlnotes.experiments import (
     breakout,
     credit,
     decorrelation,
+    doctor_cost,
     experts,
     eyes,
     gail,
@@ -109,6 +110,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         update_speed.UPDATE_SPEED,
         eyes.EYES,
         pixels_speed.PIXELS_SPEED,
+        doctor_cost.DOCTOR_COST,
     )
 }
 

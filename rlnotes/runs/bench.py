@@ -2,9 +2,10 @@
 
 A step of the race car is compared with bare `stepSimulation` calls in the same world, a
 reset with building the world anew. All else is an experiment: what an update costs
-(`parallel/update-speed`), how fast many worlds are stepped (`parallel/throughput`) and
-how fast PPO learns from them (`parallel/ppo-speed`), from pictures, too
-(`pixels/ppo-speed`). Here one round of it is measured and kept nowhere.
+(`parallel/update-speed`), how fast many worlds are stepped (`parallel/throughput`), how
+fast PPO learns from them (`parallel/ppo-speed`), from pictures, too
+(`pixels/ppo-speed`), and what the doctor's callback costs (`doctor/cost`). Here one
+round of it is measured and kept nowhere.
 """
 
 from typing import Any
@@ -13,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from rlnotes.experiments.base import Experiment
+from rlnotes.experiments.doctor_cost import DOCTOR_COST
 from rlnotes.experiments.pixels_speed import PIXELS_SPEED
 from rlnotes.experiments.ppo_speed import PPO_SPEED
 from rlnotes.experiments.throughput import THROUGHPUT
@@ -70,6 +72,12 @@ def ppo(budget: str) -> Record:
 def pixels(budget: str) -> Record:
     (record,) = a_round_of(PIXELS_SPEED, budget).values()
     return record
+
+
+def doctor(budget: str) -> dict[str, float]:
+    """What the doctor's callback adds to a training, in per cent of its time."""
+    rounds = a_round_of(DOCTOR_COST, budget)
+    return {f"doctor_{name}_percent": one.rows[0][2] for name, one in rounds.items()}
 
 
 def a_round_of(experiment: Experiment[Any], budget: str) -> dict[str, Record]:

@@ -13,6 +13,7 @@ from rlnotes.autopsies import covariate_shift, hand_scaling, raw_mean, time_limi
 from rlnotes.autopsies.covariate_shift import DistanceToData
 from rlnotes.autopsies.time_limits import (
     TruncationTerminates,
+    terminated_lengths,
     truncation_as_termination,
 )
 from rlnotes.data import datasets
@@ -37,9 +38,10 @@ def test_only_the_last_flag_changes() -> None:
 def test_it_fires_where_the_clock_is_taken_for_an_end() -> None:
     out_of_time = [episode(3, terminated=False)] * 4
     faulty = [truncation_as_termination(one) for one in out_of_time]
-    assert time_limits.fires(faulty, time_limit=3)
-    assert not time_limits.fires(out_of_time, time_limit=3)
-    assert not time_limits.fires([*out_of_time, episode(2, terminated=True)], 3)
+    assert time_limits.fires(terminated_lengths(faulty), time_limit=3)
+    assert not time_limits.fires(terminated_lengths(out_of_time), time_limit=3)
+    fallen = [*faulty, episode(2, terminated=True)]
+    assert not time_limits.fires(terminated_lengths(fallen), time_limit=3)
 
 
 def test_in_a_vector_the_clock_ends_the_task_and_nothing_else_changes() -> None:

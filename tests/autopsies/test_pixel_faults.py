@@ -74,7 +74,7 @@ def test_raw_pixels_are_seen_and_scaled_ones_are_not(differing: Any) -> None:
     for variant, fires in ((healthy, False), (faulty, True)):
         eye = find(variant[0]).settings_for(variant[1], "full").eye
         policy = Policy.for_spaces(env.observation_space, env.action_space, (), eye=eye)
-        largest = raw_pixels.largest_input(policy, obs[None])
+        largest = raw_pixels.largest_input(policy.encode_array(obs[None]).numpy())
         assert raw_pixels.fires(largest) == fires
         assert largest <= 255 / eye.divisor
     assert SMALL_EYE.divisor == 255

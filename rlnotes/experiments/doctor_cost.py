@@ -1,0 +1,79 @@
+"""What the doctor costs: Stable-Baselines3's algorithms with and without the callback,
+in turns. A turn is a training of `steps` from the beginning, on one thread."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlnotes.experiments.base import (
+    Experiment,
+    Metrics,
+    Settings,
+    Trial,
+    Variant,
+    World,
+)
+from rlnotes.experiments.turns import Turns, median_ratio, seconds_per_call
+
+WORLDS = {"ppo": "CartPole-v1", "dqn": "CartPole-v1", "sac": "Pendulum-v1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostSettings(Settings):
+    algorithm: str = "ppo"
+
+
+def training(settings: CostSettings, seed: int, watched: bool) -> Callable[[], Any]:
+    from stable_baselines3 import DQN, PPO, SAC  # slow to import
+
+    from rlnotes.doctor.sb3 import Doctor
+
+    algorithms: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "sac": SAC}
+
+    def train() -> Any:
+        world = WORLDS[settings.algorithm]
+        model = algorithms[settings.algorithm](
+            "MlpPolicy", world, seed=seed, device="cpu"
+        )
+        return model.learn(settings.steps, callback=Doctor() if watched else None)
+
+    return train
+
+
+def start(settings: CostSettings, seed: int) -> Trial:
+    def stream() -> Iterator[tuple[int, Metrics]]:
+        torch.set_num_threads(1)
+        seconds = seconds_per_call(
+            {
+                "alone": training(settings, seed, watched=False),
+                "watched": training(settings, seed, watched=True),
+            },
+            settings.budget.evaluations,
+        )
+        cost = median_ratio(seconds["watched"], seconds["alone"]) - 1
+        yield settings.steps, {"doctor_cost_percent": 100 * cost}
+
+    return Trial(None, settings.steps, stream())
+
+
+DOCTOR_COST = Experiment(
+    id="doctor/cost",
+    world=lambda settings: World(WORLDS[settings.algorithm]),
+    settings=CostSettings(),
+    budgets={
+        "smoke": Turns(steps=300, evaluations=1),
+        "ci": Turns(steps=3_000, evaluations=5),
+        "full": Turns(steps=10_000, evaluations=11),
+    },
+    variants={
+        "ppo": Variant("PPO, CartPole"),
+        "dqn": Variant("DQN, CartPole", {"algorithm": "dqn"}),
+        "sac": Variant("SAC, Pendulum", {"algorithm": "sac"}),
+    },
+    bars=(),
+    start=start,
+    seeds=3,
+    planned=True,
+)

@@ -1,0 +1,325 @@
+"""Stable-Baselines3 with a doctor beside it: nothing of the training changes, sick
+agents are found, and the library's own algorithms are not called sick."""
+
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.wrappers import TransformObservation, TransformReward
+from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
+
+from rlnotes.doctor import Doctor
+from rlnotes.doctor.sb3 import undisturbed
+
+QUICK_DQN = {"learning_starts": 50, "target_update_interval": 4, "train_freq": 2}
+QUICK_SAC = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}}
+
+
+def envs(world: Any, count: int = 1, **options: Any) -> DummyVecEnv:
+    def make() -> gym.Env:
+        return world() if callable(world) else gym.make(world, **options)
+
+    return DummyVecEnv([make] * count)
+
+
+def trained(
+    algorithm: Any, env: Any, steps: int, doctor: Any = None, **options: Any
+) -> BaseAlgorithm:
+    policy = options.pop("policy", "MlpPolicy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = algorithm(policy, env, seed=0, device="cpu", **options)
+        return model.learn(steps, callback=doctor)
+
+
+# --- nothing changes
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "world", "steps", "options"),
+    [
+        (PPO, "CartPole-v1", 256, {"n_steps": 64, "batch_size": 64, "n_epochs": 2}),
+        (A2C, "Pendulum-v1", 60, {}),
+        (DQN, "CartPole-v1", 200, QUICK_DQN),
+        (SAC, "Pendulum-v1", 80, QUICK_SAC),
+        (TD3, "Pendulum-v1", 80, QUICK_SAC),
+    ],
+)
+def test_a_training_is_the_same_with_a_doctor_beside_it(
+    algorithm: Any, world: str, steps: int, options: dict[str, Any]
+) -> None:
+    def weights(doctor: Doctor | None) -> list[torch.Tensor]:
+        model = trained(algorithm, envs(world), steps, doctor, **options)
+        return [*model.policy.state_dict().values(), torch.tensor(np.random.rand(1))]
+
+    doctor = Doctor(looks=5)
+    alone, watched = weights(None), weights(doctor)
+    assert all(torch.equal(*pair) for pair in zip(alone, watched, strict=True))
+    assert doctor.problems == []
+    assert len(doctor.report().quiet) > 3
+
+
+def test_what_happens_in_a_look_stays_there() -> None:
+    layer = torch.nn.Dropout()
+    torch.manual_seed(0)
+    np.random.seed(0)
+    before = torch.get_rng_state(), np.random.get_state()[1].tolist()  # type: ignore[index]
+    with undisturbed(layer):
+        layer.eval()
+        torch.rand(3), np.random.rand(3)
+    assert layer.training
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tolist() == before[1]  # type: ignore[index]
+
+
+def test_a_doctor_that_fails_does_not_stop_the_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a bug of ours")
+
+    for name in ("_count", "_counted", "_start"):
+        doctor = Doctor()
+        monkeypatch.setattr(doctor, name, fail)
+        model = trained(A2C, envs("CartPole-v1"), 40, doctor)
+        assert model.num_timesteps == 40
+        assert "RuntimeError: a bug of ours" in doctor.problems
+        assert isinstance(str(doctor.report()), str)
+
+
+def test_without_a_training_nothing_is_examined() -> None:
+    report = Doctor().report()
+    assert (report.findings, report.quiet) == ((), {})
+
+
+# --- sick agents
+
+
+class NoTerminalObs(VecEnvWrapper):
+    """What came of the last step is not handed on."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        obs, reward, done, infos = self.venv.step_wait()
+        for info in infos:
+            info.pop("terminal_observation", None)
+        return obs, reward, done, infos
+
+
+class LostDones(NoTerminalObs):
+    def step_wait(self) -> Any:
+        obs, reward, done, infos = super().step_wait()
+        return obs, reward, np.zeros_like(done), infos
+
+
+class OneWorld(NoTerminalObs):
+    """The first environment, as often as there are."""
+
+    def reset(self) -> Any:
+        return self._repeated(self.venv.reset())
+
+    def step_wait(self) -> Any:
+        obs, reward, done, infos = super().step_wait()
+        return self._repeated(obs), reward, done, infos
+
+    def _repeated(self, obs: Any) -> Any:
+        return np.repeat(obs[:1], self.num_envs, axis=0)
+
+
+class FreshSample(ActorCriticPolicy):
+    """The log-probability of an action that nobody played."""
+
+    def evaluate_actions(self, obs: Any, actions: Any) -> Any:
+        drawn = self.get_distribution(obs).get_actions()
+        return super().evaluate_actions(obs, drawn)
+
+
+class ClockEnds(gym.Wrapper[Any, Any, Any, Any]):
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, reward, terminated or truncated, False, info
+
+
+class Promising(DQN):
+    def train(self, *args: Any, **options: Any) -> None:
+        super().train(*args, **options)
+        with torch.no_grad():
+            list(self.q_net.parameters())[-1].add_(20.0)
+
+
+class Pinned(SAC):
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        actor: Any = self.actor
+        with torch.no_grad():
+            actor.log_std.bias.fill_(100.0)
+
+
+SHORT = {"max_episode_steps": 10}
+
+
+def hundredfold() -> gym.Env:
+    env = gym.make("CartPole-v1")
+    return TransformObservation(env, lambda obs: 100 * obs, env.observation_space)
+
+
+def always_paid() -> gym.Env:
+    return TransformReward(gym.make("CartPole-v1"), lambda _: 0.7)
+
+
+SICK: dict[str, Any] = {
+    "stale-copy": lambda d: trained(
+        DQN,
+        envs("CartPole-v1"),
+        300,
+        d,
+        **QUICK_DQN | {"target_update_interval": 100},
+    ),
+    "foreign-successor": lambda d: trained(
+        DQN,
+        NoTerminalObs(envs("CartPole-v1", 2, **SHORT)),
+        400,
+        d,
+        **QUICK_DQN,
+    ),
+    "clock-as-end": lambda d: trained(
+        PPO,
+        envs(lambda: ClockEnds(gym.make("Pendulum-v1", **SHORT))),  # type: ignore[arg-type]
+        128,
+        d,
+        n_steps=64,
+    ),
+    "lost-ends": lambda d: trained(
+        A2C, LostDones(envs("CartPole-v1", 2, **SHORT)), 100, d
+    ),
+    "identical-environments": lambda d: trained(
+        A2C, OneWorld(envs("CartPole-v1", 2)), 400, d
+    ),
+    "ratio-at-first": lambda d: trained(
+        PPO, envs("CartPole-v1"), 128, d, policy=FreshSample, n_steps=64
+    ),
+    "silent-value": lambda d: trained(
+        PPO, envs("CartPole-v1"), 256, d, n_steps=64, vf_coef=0.0
+    ),
+    "raw-inputs": lambda d: trained(A2C, envs(hundredfold), 100, d),
+    "growing-entropy": lambda d: trained(
+        PPO,
+        envs("Pendulum-v1"),
+        640,
+        d,
+        n_steps=64,
+        ent_coef=1.0,
+        learning_rate=0.02,
+    ),
+    "impossible-values": lambda d: trained(
+        Promising, envs("CartPole-v1"), 300, d, gamma=0.9, **QUICK_DQN
+    ),
+    "pinned-deviation": lambda d: trained(
+        Pinned, envs("Pendulum-v1"), 100, d, **QUICK_SAC
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_a_sick_agent_is_found(name: str) -> None:
+    doctor = Doctor()
+    SICK[name](doctor)
+    assert doctor.problems == []
+    assert doctor.report().first == name, str(doctor.report())
+
+
+def test_a_replay_that_takes_the_clock_for_an_end_is_found() -> None:
+    for known, first in ((True, None), (False, "clock-as-end")):
+        doctor = Doctor()
+        trained(
+            SAC,
+            envs("Pendulum-v1", **SHORT),
+            100,
+            doctor,
+            **QUICK_SAC,
+            replay_buffer_kwargs={"handle_timeout_termination": known},
+        )
+        assert doctor.report().first == first
+
+
+def test_a_learnt_reward_of_one_sign_is_found_if_it_is_said_to_be_learnt() -> None:
+    for learned, first in ((False, None), (True, "paid-to-live")):
+        doctor = Doctor(learned_reward=learned)
+        trained(A2C, envs(always_paid), 200, doctor)
+        assert doctor.report().first == first
+
+
+def test_it_can_tell_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    trained(A2C, envs(hundredfold), 100, Doctor(verbose=1))
+    said = capsys.readouterr().out
+    assert said.count("[raw-inputs]") == 1
+    assert "step " in said
+
+
+# --- healthy ones
+
+# Mostly the RL Zoo's settings, and as long as it takes to renew a target often enough.
+SMALL = {"policy_kwargs": {"net_arch": [32, 32]}}
+HEALTHY = [
+    (PPO, "CartPole-v1", 4, 3_000, {"n_steps": 32, "gamma": 0.98, "n_epochs": 10}),
+    (A2C, "CartPole-v1", 4, 3_000, {}),
+    (
+        DQN,
+        "CartPole-v1",
+        1,
+        4_000,
+        {
+            "learning_rate": 2.3e-3,
+            "learning_starts": 500,
+            "target_update_interval": 10,
+            "train_freq": 16,
+            "gradient_steps": 4,
+            **SMALL,
+        },
+    ),
+    (PPO, "Acrobot-v1", 4, 4_000, {"n_steps": 256, "n_epochs": 4}),
+    (A2C, "Acrobot-v1", 4, 3_000, {}),
+    (
+        DQN,
+        "Acrobot-v1",
+        1,
+        4_000,
+        {
+            "learning_rate": 6.3e-4,
+            "learning_starts": 500,
+            "target_update_interval": 20,
+            "train_freq": 10,
+            "gradient_steps": 4,
+            **SMALL,
+        },
+    ),
+    (PPO, "Pendulum-v1", 4, 4_096, {"n_steps": 256, "gamma": 0.9, "n_epochs": 5}),
+    (A2C, "Pendulum-v1", 4, 3_000, {"gamma": 0.9}),
+    (SAC, "Pendulum-v1", 1, 1_200, {"learning_rate": 1e-3, **SMALL}),
+    (TD3, "Pendulum-v1", 1, 1_200, {"learning_rate": 1e-3, **SMALL}),
+]
+
+
+@pytest.mark.slow(seconds=12)
+@pytest.mark.parametrize(
+    ("algorithm", "world", "count", "steps", "options"),
+    HEALTHY,
+    ids=[f"{one[0].__name__} {one[1]}" for one in HEALTHY],
+)
+def test_the_librarys_own_algorithms_are_not_called_sick(
+    algorithm: Any, world: str, count: int, steps: int, options: dict[str, Any]
+) -> None:
+    doctor = Doctor()
+    batch_size = {"batch_size": 64} if algorithm is not A2C else {}
+    trained(algorithm, envs(world, count), steps, doctor, **batch_size, **options)
+    assert doctor.problems == []
+    assert doctor.report().findings == (), str(doctor.report())
+    assert len(doctor.report().quiet) >= 5
