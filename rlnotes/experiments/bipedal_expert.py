@@ -82,12 +82,12 @@ BIPEDAL_EXPERT = Experiment(
         "hardcore": Variant(
             "the expert of another world",
             {"hardcore": True, "num_envs": 64, "stop_at_return": 4.0},
+            planned=True,
         ),
     },
     bars=(Bar("the expert walks", "ppo", "iqm", ">=", 300.0),),
     start=start_expert,
     seeds=1,
-    planned=True,
 )
 
 WALKER = Run(BIPEDAL_EXPERT.id, "ppo", 0)
@@ -239,11 +239,17 @@ BIPEDAL_CRITIC = Experiment(
     },
     variants={
         "fitted": Variant("Q of the expert"),
-        "own-steps": Variant("from its own steps only", {"most_slips": 0.0}),
-        "single-slips": Variant("slips of single steps", {"longest_slip": 1}),
-        "hard-falls": Variant("a fall costs 100", {"fall_penalty": FALL}),
-        "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}),
-        "hardcore": Variant("Q of another world's expert", {"hardcore": True}),
+        "own-steps": Variant(
+            "from its own steps only", {"most_slips": 0.0}, planned=True
+        ),
+        "single-slips": Variant(
+            "slips of single steps", {"longest_slip": 1}, planned=True
+        ),
+        "hard-falls": Variant("a fall costs 100", {"fall_penalty": FALL}, planned=True),
+        "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}, planned=True),
+        "hardcore": Variant(
+            "Q of another world's expert", {"hardcore": True}, planned=True
+        ),
     },
     bars=(
         Bar(
@@ -265,7 +271,6 @@ BIPEDAL_CRITIC = Experiment(
     ),
     start=start_critic,
     seeds=1,
-    planned=True,
 )
 
 CRITIC = Run(BIPEDAL_CRITIC.id, "fitted", 0)

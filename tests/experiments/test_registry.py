@@ -13,6 +13,7 @@ from rlnotes.experiments.settings import as_json, changed, differences
 EXPERIMENTS = registry.EXPERIMENTS
 BUDGETS = ["smoke", "ci", "full"]
 BESIDE = {  # what rows of the ledger rest on
+    "doctor/cost",
     "experts/pendulum",
     "experts/cartpole",
     "experts/acrobot",
