@@ -65,9 +65,15 @@ def curve(
     **line: Any,
 ) -> None:
     """A learning curve: the IQM over seeds at each step that all of them have, and the
-    interval as a band, or a thin line for each seed where they are too few for one."""
+    interval as a band, or a thin line for each seed where they are too few for one.
+
+    Seeds with strides of their own, and no step in common, are compared evaluation by
+    evaluation, each drawn at the mean of its steps."""
     steps = sorted(set.intersection(*({step for step, _ in seed} for seed in seeds)))
     values = np.array([[dict(seed)[step] for step in steps] for seed in seeds])
+    if not steps:
+        both = np.array(seeds)
+        steps, values = list(both[..., 0].mean(0)), both[..., 1]
     middle = [statistics.iqm(column) for column in values.T]
     ax.plot(steps, middle, label=label, color=colour, **line)
     if len(seeds) < statistics.FEWEST:

@@ -152,6 +152,14 @@ def test_a_curve_has_a_band_or_its_seeds(results: Results, write: Write) -> None
     assert (ends.ymin, ends.ymax) == (1.0, 8.0)
 
 
+def test_seeds_with_strides_of_their_own_are_compared_in_turn() -> None:
+    seeds = [[(10.0 + seed, 1.0), (22.0 + seed, 3.0)] for seed in range(3)]
+    ax = figures.axes()
+    figures.curve(ax, seeds, "uneven", figures.BLUE)
+    x, y = (np.asarray(data).tolist() for data in ax.get_lines()[0].get_data())
+    assert (x, y) == ([11.0, 23.0], [1.0, 3.0])
+
+
 def test_curves_over_minutes(results: Results) -> None:
     """The two seeds end with returns of 2 and 3; taken for steps per second, that is
     150 a minute."""
