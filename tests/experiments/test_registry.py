@@ -28,6 +28,7 @@ BESIDE = {  # what rows of the ledger rest on
     "parallel/copies",
     "parallel/ppo-speed",
     "parallel/update-speed",
+    "doctor/cost",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)
