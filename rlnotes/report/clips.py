@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from matplotlib.axes import Axes
 from PIL import Image, ImageDraw, ImageFont
 
 from rlnotes.data.rollouts import BatchPolicy
-from rlnotes.report import figures, tables
+from rlnotes.report import describe, figures, tables
 
 TILE = 240  # height; the width follows the camera's
 CAPTION = 48  # with the tile a multiple of 16, as the codec wants it
@@ -55,20 +56,31 @@ def side_by_side(
         _film(label, *player, seed, steps, every) for label, player in players.items()
     ]
     together = zip(*films, strict=True)
-    return video([np.concatenate(tiles, axis=1) for tiles in together], fps)
+    frames = [np.concatenate(tiles, axis=1) for tiles in together]
+    return video(frames, fps, describe.film(list(players), steps))
 
 
-def video(frames: Sequence[np.ndarray], fps: int) -> Video:
-    """Pictures of one size, height and width even, as a film inside the page."""
+def video(frames: Sequence[np.ndarray], fps: int, words: str) -> Video:
+    """Pictures of one size, height and width even, as a film inside the page, with
+    words for those who cannot see it."""
     # yuv420p is the one pixel format that every browser plays.
     codec: dict[str, Any] = {"codec": "libx264", "pixelformat": "yuv420p", "quality": 6}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
         imageio.imwrite(path, np.stack(frames), fps=fps, **codec)
         content = path.read_bytes()
-    attributes = 'controls loop muted autoplay playsinline style="max-width: 100%"'
+    height, width, _ = frames[0].shape
+    attributes = (
+        "controls loop muted autoplay playsinline"
+        f' style="max-width: 100%; height: auto" aria-label="{escape(words)}"'
+    )
     return Video(
-        data=content, embed=True, mimetype="video/mp4", html_attributes=attributes
+        data=content,
+        embed=True,
+        mimetype="video/mp4",
+        width=width,
+        height=height,
+        html_attributes=attributes,
     )
 
 
