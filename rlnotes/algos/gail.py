@@ -301,8 +301,8 @@ def update_discriminator(
 @torch.no_grad()
 def relabel_rewards(agent: Agent, rollout: ppo.Rollout) -> tuple[ppo.Rollout, Tensor]:
     """The rollout with the discriminator's rewards, and what each end is worth in units
-    of V: an absorbing state gives the same reward for ever. Equation eq-worth, Kostrikov
-    et al. (2019)."""
+    of V: an absorbing state gives the same reward for ever. Equation eq-worth,
+    Kostrikov et al. (2019)."""
     config, discriminator = agent.config, agent.discriminator
     terminal_value = torch.zeros_like(rollout.reward)
     if config.terminal != "zero":

@@ -12,9 +12,11 @@ from typing import Any
 import gymnasium as gym
 import imageio.v3 as imageio
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Video
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
 from rlnotes.data.rollouts import BatchPolicy
@@ -38,6 +40,40 @@ def pictures(env_ids: Sequence[str], seed: int = 1) -> list[Axes]:
         ax.set_title(env_id.rpartition("/")[2], fontsize="medium")
         ax.axis("off")
     return list(columns)
+
+
+def can_be_seen(make_env: Callable[..., gym.Env[Any, Any]]) -> bool:
+    with closing(make_env()) as env:
+        return "rgb_array" in env.metadata.get("render_modes", ())
+
+
+def portraits(
+    players: Mapping[str, Player], seed: int, step: int, columns: int = 4
+) -> Figure:
+    """Each player at work, after so many steps or at the end of its episode."""
+    rows = -(-len(players) // columns)
+    figure, grid = plt.subplots(
+        rows,
+        columns,
+        figsize=(9, 2.3 * rows),
+        layout="constrained",
+        squeeze=False,
+    )
+    for ax in grid.flat[len(players) :]:
+        ax.axis("off")
+    for ax, (label, player) in zip(grid.flat, players.items(), strict=False):
+        make_env, policy = player
+        ax.set(adjustable="datalim", box_aspect=0.75, xticks=[], yticks=[])
+        ax.spines[:].set_color("#cccccc")
+        with _filmed(make_env) as env:
+            obs, _ = env.reset(seed=seed)
+            for _ in range(step):
+                obs, _, terminated, truncated, _ = env.step(policy(obs[None])[0])
+                if terminated or truncated:
+                    break
+            ax.imshow(env.render())
+        ax.set_title(label, fontsize="small")
+    return figure
 
 
 def side_by_side(

@@ -49,10 +49,9 @@ def _texts(ax: Axes) -> list[str]:
 
 
 def _scales(ax: Axes) -> str:
-    if not ax.axison:
-        return "seen by the camera" if ax.images else ""
     x, y = plain(ax.get_xlabel()), plain(ax.get_ylabel())
-    return f"{y} against {x}" if x and y else x or y
+    seen = "as the camera sees it" if ax.images else ""
+    return f"{y} against {x}" if x and y else x or y or seen
 
 
 def _categories(ax: Axes) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import docutils.nodes as nodes
+from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -67,9 +67,7 @@ class Captions(SphinxPostTransform):
 
 
 def _is_cell(node: nodes.Node) -> bool:
-    return (
-        isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
-    )
+    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
 
 
 def _is_output(node: nodes.container) -> bool:
@@ -156,8 +154,7 @@ class EquationLinks(SphinxPostTransform):
         for title in list(self.document.findall(nodes.paragraph)):
             shown = by_name.get(title.astext())
             for label in shown.labels if shown else ():
-                title += nodes.Text(" · equation ")
-                title += self._to_equation(label)
+                title.extend([nodes.Text(" · equation "), self._to_equation(label)])
 
     def _link(self, docname: str, id: str, child: nodes.Node) -> nodes.reference:
         here = self.env.docname

@@ -82,11 +82,11 @@ def speed_curves(found: Found) -> Figure:
     )
     shown: dict[str, Any] = {}
     for ax, (variant, rounds) in zip(columns, found.items(), strict=True):
-        for name in STYLES:
+        for name, style in STYLES.items():
             times = curve(rounds, name)
             if times:
-                style = STYLES[name] | {"label": BACKENDS[name].label}
-                shown[name] = ax.plot(times.keys(), times.values(), **style)[0]
+                line = style | {"label": BACKENDS[name].label}
+                shown[name] = ax.plot(times.keys(), times.values(), **line)[0]
                 _dots(ax, rounds, name)
         ticks = numbers({variant: rounds})
         ax.set(xscale="log", yscale="log", xlabel="environments", title=_label(variant))
