@@ -48,7 +48,7 @@ def trained(
 
 
 def instruction_sets(
-    id: str, seed: int, budget: str = "ci", length: float = 0.25
+    id: str, seed: int, budget: str = "ci", length: float = 0.5
 ) -> Table:
     """The same seed trained under each, twice under the last."""
     rows: list[tuple[Any, ...]] = []

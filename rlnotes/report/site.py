@@ -94,16 +94,15 @@ def _caption(cell: nodes.Node) -> nodes.paragraph | None:
 
 
 class Equations(Directive):
-    """A table of all equations, with the functions that are them and where they come
-    from; then the functions."""
+    """A table of the functions that are equations, of which and where these come from;
+    then the functions themselves."""
 
     def run(self) -> list[nodes.Node]:
         env = self.state.document.settings.env
-        home = Path(env.doc2path(env.docname)).parent
         keys = [key for path in env.config.bibtex_bibfiles for key in _keys(path, env)]
         found = nodes.container(classes=["equations"])
-        lines = list(_page(equations.implementations(), home, keys))
-        self.state.nested_parse(StringList(lines, __file__), 0, found, match_titles=1)
+        lines = list(_page(equations.implementations(), keys))
+        self.state.nested_parse(StringList(lines, __file__), 0, found)
         return found.children
 
 
@@ -112,25 +111,23 @@ def _keys(path: str, env: Any) -> list[str]:
     return [line.split("{")[1].strip(" ,") for line in text.splitlines() if "@" in line]
 
 
-def _page(
-    functions: list[Implementation], home: Path, keys: list[str]
-) -> Iterator[str]:
-    labels = sorted({label for one in functions for label in one.labels})
-    yield from ("| equation | function | from |", "|---|---|---|")
-    for label in labels:
-        those = [one for one in functions if label in one.labels]
-        links = ", ".join(f"[`{one.short_name}`](#{one.anchor})" for one in those)
-        works = dict.fromkeys(
-            key for one in those if one.work for key in keys if key.startswith(one.work)
-        )
-        cited = ", ".join(f"{{cite:t}}`{key}`" for key in works)
-        yield f"| {{eq}}`{label}` | {links} | {cited} |"
+def _page(functions: list[Implementation], keys: list[str]) -> Iterator[str]:
+    """Markdown: a row for each function, then their sources."""
+    yield from ("| function | equation | from |", "|---|---|---|")
     for one in functions:
-        which = ", ".join(f"{{eq}}`{label}`" for label in one.labels)
-        path = Path(*[".."] * len(home.relative_to(home.parent).parts))
-        path /= one.path.relative_to(equations.PACKAGE.parent)
-        yield from ("", f"({one.anchor})=", f"### `{one.short_name}`", "", which, "")
+        works = [key for key in keys if one.work and key.startswith(one.work)]
+        cited = ", ".join(f"{{cite:t}}`{key}`" for key in works)
+        name = f"[`{one.short_name}`](#{one.anchor})"
+        yield f"| {name} | {_references(one)} | {cited} |"
+    for one in functions:
+        path = f"/{one.path.relative_to(equations.PACKAGE.parent)}"
+        title = f"`{one.short_name}` · equation {_references(one)}"
+        yield from ("", f"({one.anchor})=", title, "")
         yield from (f"```{{literalinclude}} {path}", f":pyobject: {one.name}", "```")
+
+
+def _references(one: Implementation) -> str:
+    return ", ".join(f"{{eq}}`{label}`" for label in one.labels)
 
 
 class EquationLinks(SphinxPostTransform):
