@@ -96,7 +96,8 @@ def _unnamed(line: Line2D) -> bool:
 def _number(value: float) -> str:
     if np.isnan(value):
         return "without a value"
-    return f"{value:,.3g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}"
+    shown = f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return shown.replace("-", "−")
 
 
 def plain(text: str) -> str:

@@ -123,7 +123,7 @@ def test_costs_by_experiment_are_those_of_the_run_in_the_middle(
     """40,000 steps in a minute; nobody kept the memory."""
     rows = [tuple(row) for row in ledger.costs_by_experiment().rows]
     assert rows[0] == ("toy/task", "4", "1.0", "667", "–", "4")
-    assert [row[0] for row in rows] == ["toy/task", "toy/expert"]
+    assert [row[0] for row in rows] == ["toy/task", "toy/copy", "toy/expert"]
 
 
 @pytest.mark.parametrize(
