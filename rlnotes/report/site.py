@@ -61,7 +61,7 @@ class Captions(SphinxPostTransform):
                 caption.parent.remove(caption)
                 emphasis = caption[0]
                 figure = Figure("", *output.children)
-                figure += Caption("", *emphasis.children)  # type: ignore[attr-defined]
+                figure += Caption("", *emphasis.children)
                 output.children = []
                 output += figure
 
@@ -161,7 +161,7 @@ class EquationLinks(SphinxPostTransform):
 
     def _to_function(self, one: Implementation) -> nodes.Node:
         name = nodes.literal(text=one.short_name)
-        place = self.env.domains["std"].anonlabels.get(one.anchor)  # type: ignore
+        place = self.env.domains["std"].anonlabels.get(one.anchor)
         return self._link(*place, name) if place else name
 
     def _to_equation(self, label: str) -> nodes.Node:
