@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -84,8 +83,8 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     html = f"<!doctype html><html lang=en><meta charset=utf-8>{found[1]}"
     (tmp_path / "book" / "play.html").write_text(html)
     page = browser.new_page()
-    errors: list[Any] = []
-    page.on("pageerror", lambda error: errors.append(error))
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("requestfailed", lambda request: errors.append(request.url))
     page.goto((tmp_path / "book" / "play.html").as_uri())
     yield page
@@ -114,7 +113,7 @@ def stepped(
 
 def starts(count: int, place: float = 0.0) -> np.ndarray:
     found = np.random.default_rng(7).uniform(-0.05, 0.05, (count, 4))
-    return found + [place, 0, 0, 0]
+    return found + np.array([place, 0, 0, 0])
 
 
 def test_one_step_is_gymnasiums(scripts: Page) -> None:
@@ -125,9 +124,7 @@ def test_one_step_is_gymnasiums(scripts: Page) -> None:
     rows = list(zip(states.tolist(), forces.tolist(), halves.tolist(), strict=True))
     ours = np.array(scripts.evaluate(ONE_STEP, rows))
     env = cartpole()
-    theirs = [
-        stepped(env, *row) for row in zip(states, forces, halves, strict=True)
-    ]
+    theirs = [stepped(env, *row) for row in zip(states, forces, halves, strict=True)]
     assert np.abs(ours - [state for state, _ in theirs]).max() < 1e-12
     ended = scripts.evaluate(ENDED, [state.tolist() for state, _ in theirs])
     assert ended == [terminated for _, terminated in theirs]
