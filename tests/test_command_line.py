@@ -525,3 +525,46 @@ def test_driving_into_a_dataset_that_exists_is_refused_before_anybody_drives(
     said = capsys.readouterr().err
     assert str(datasets.path(dataset)) in said
     assert len(said.splitlines()) == 1
+
+
+# --- doctor
+
+
+def test_the_doctor_examines_a_world_and_writes_a_page(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+    given = ("doctor", "--env", "CartPole-v1", "--believed", "2000", "--json")
+    report = shown_json(capsys, *given, "--html", str(page))
+    assert [one["check"] for one in report["findings"]] == ["misread-return"]
+    assert report["not_examined"]["stale-copy"] == "this is a world, not a training"
+    assert "data:image/png;base64," in page.read_text()
+
+
+def test_the_doctor_examines_a_record(capsys: Captured) -> None:
+    record(Run("experts/pendulum", "half-trained", 0))
+    given = ("doctor", "experts/pendulum", "--variant", "half-trained", "--json")
+    report = shown_json(capsys, *given)
+    assert report["patient"] == "experts/pendulum half-trained seed 0"
+    assert report["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((), "say what to examine"),
+        (("parallel/dqn", "--env", "CartPole-v1"), "say what to examine"),
+        (("--env", "NoSuchWorld-v0"), "my_package:MyWorld-v0"),
+        (("--env", "CartPole-v1", "--seed", "1"), "leave out --env"),
+        (("parallel/dqn", "--believed", "5"), "say --env"),
+        (("nope",), "unknown experiment 'nope'"),
+        (("parallel/dqn", "--variant", "nope"), "unknown variant"),
+        (("parallel/dqn",), "no such record. Make it with"),
+        (("--env", "CartPole-v1", "--html", "/no/such/folder/x"), "cannot be written"),
+    ],
+)
+def test_the_doctor_says_what_to_do(
+    given: tuple[str, ...], says: str, capsys: Captured
+) -> None:
+    assert main(["doctor", *given]) == 2
+    assert says in capsys.readouterr().err

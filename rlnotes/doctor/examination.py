@@ -6,6 +6,7 @@ report says what was missing.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlnotes.doctor.checks import CHECKS, CannotTell, Check
@@ -118,6 +119,7 @@ def diagnose(
     quiet: dict[str, str] = {}
     unexamined: dict[str, str] = {}
     measured: dict[tuple[str, str], Any] = {}  # by the name and the moment
+    bounds: dict[str, float] = {}
     for check in CHECKS.values():
         try:
             values = [_resolved(name, check, lookup, measured) for name in check.needs]
@@ -132,11 +134,13 @@ def diagnose(
             what = " ".join(str(problem).split())
             unexamined[check.name] = f"it failed: {type(problem).__name__}: {what}"
         else:
+            bounds[check.needs[0]] = sign.bound
             if sign.fires:
                 findings.append(check.finding(sign))
             else:
                 quiet[check.name] = sign.evidence
-    return Report(patient, tuple(findings), quiet, unexamined, exhibits=exhibits)
+    shown = tuple(replace(one, bound=bounds.get(one.name)) for one in exhibits)
+    return Report(patient, tuple(findings), quiet, unexamined, exhibits=shown)
 
 
 def _resolved(

@@ -43,7 +43,7 @@ class Exhibit:
     """A number along a training, or several of one look, and the line that it must not
     pass."""
 
-    title: str
+    name: str
     x: Sequence[float]
     y: Sequence[float]
     bound: float | None = None
@@ -51,11 +51,8 @@ class Exhibit:
     kind: str = "curve"  # or "bars"
 
     @classmethod
-    def of_curve(
-        cls, title: str, curve: Sequence[tuple[int, float]], bound: float | None = None
-    ) -> Self:
-        steps, values = zip(*curve, strict=True)
-        return cls(title, steps, values, bound)
+    def of_curve(cls, name: str, curve: Sequence[tuple[int, float]]) -> Self:
+        return cls(name, [step for step, _ in curve], [value for _, value in curve])
 
 
 @dataclass(frozen=True)

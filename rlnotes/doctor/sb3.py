@@ -234,7 +234,7 @@ class Doctor(BaseCallback):
 
         shown = {name for check in CHECKS.values() for name in check.needs}
         exhibits = tuple(
-            Exhibit.of_curve(name.replace("_", " "), curve)
+            Exhibit.of_curve(name, curve)
             for name, curve in self._curves.items()
             if name in shown and name in (*MEASURES, "target_updates")
         )

