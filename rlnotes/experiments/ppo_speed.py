@@ -12,10 +12,11 @@ deviation depends on the state.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rlnotes.algos import sb3
+from rlnotes.algos import ppo, sb3
 from rlnotes.envs.vector import make_vec_env
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.bipedal import (
