@@ -64,7 +64,7 @@ DOCTOR_COST = Experiment(
     settings=CostSettings(),
     budgets={
         "smoke": Turns(steps=300, evaluations=1),
-        "ci": Turns(steps=3_000, evaluations=5),
+        "ci": Turns(steps=1_000, evaluations=5),
         "full": Turns(steps=10_000, evaluations=11),
     },
     variants={
