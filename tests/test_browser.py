@@ -139,6 +139,23 @@ def test_nothing_is_wider_than_the_screen(page: Page, pages: list[str]) -> None:
     assert {view: count for view, count in stuck.items() if count} == {}
 
 
+SIZES = """(where) => [...document.querySelectorAll(`${where} > mjx-container`)].map(
+  e => parseFloat(getComputedStyle(e).fontSize))"""
+
+
+def test_equations_are_made_smaller_where_they_must_be(
+    page: Page, address: str
+) -> None:
+    visit(page, f"{address}/book/gail.html")
+    sizes = {}
+    for width in WIDTHS:
+        show(page, width, "light")
+        sizes[width] = page.evaluate(SIZES, "div.math")
+    usual = max(page.evaluate(SIZES, "section > p > span.math"))
+    assert sizes[max(WIDTHS)] == [pytest.approx(usual)] * len(sizes[max(WIDTHS)])
+    assert min(sizes[min(WIDTHS)]) < usual
+
+
 PICTURES = """() => [...document.querySelectorAll("article :is(img, video)")].map(e => {
   const box = e.getBoundingClientRect();
   return {
