@@ -113,7 +113,11 @@ def test_equations_lead_to_their_functions_and_back(pages: Pages) -> None:
     assert code.select('a[href="td3bc.html#equation-eq-target"]')
     assert "def critic_target(" in code.get_text()
     shown = [p for p in chapter.find_all("p") if "td3_bc.critic_target" in p.get_text()]
-    assert any(p.select('a[href="#equation-eq-target"]') for p in shown)
+    links = [a for p in shown for a in p.select('a[href="#equation-eq-target"]')]
+    numbered = chapter.select_one("#equation-eq-target .eqno")
+    assert links
+    assert numbered
+    assert all(link.get_text() in numbered.get_text() for link in links)
 
 
 def test_what_follows_a_figure_in_italics_is_its_caption(pages: Pages) -> None:

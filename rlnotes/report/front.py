@@ -50,14 +50,16 @@ def players() -> dict[str, clips.Player]:
 
 
 def counts() -> dict[str, int]:
-    """Rows of the ledger: all, recorded, those that reach their bar, those that failed
-    in the notes, and of these those that reach it; and by chapter."""
+    """Rows of the ledger: all, those of the notes, recorded, those that reach their
+    bar, those that failed in the notes, and of these those that reach it; by chapter,
+    too."""
     found: Counter[str] = Counter()
     for entry in ledger.entries():
         slug = SLUGS[entry.chapter]
         reached = entry.verdict == ledger.REACHED
         recorded = entry.recorded is not None
         found["rows"] += 1
+        found["of-the-notes"] += "not in the notes" not in entry.notes
         found["recorded"] += recorded
         found["reached"] += reached
         found["failed"] += entry.autopsy

@@ -15,6 +15,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -165,12 +166,10 @@ class EquationLinks(SphinxPostTransform):
         return self._link(*place, name) if place else name
 
     def _to_equation(self, label: str) -> nodes.Node:
-        domain: Any = self.env.domains["math"]
-        place = domain.equations.get(label)
-        if place is None:
-            return nodes.Text(label)
-        docname, number = place
-        return self._link(docname, f"equation-{label}", nodes.Text(f"({number})"))
+        """As the role {eq} would: its number, linked."""
+        given = self.env, self.env.docname, self.app.builder, "eq", label
+        contents = addnodes.pending_xref(""), nodes.literal(text=label)
+        return self.env.domains["math"].resolve_xref(*given, *contents) or contents[1]
 
 
 # --- the pages around

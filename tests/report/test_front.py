@@ -36,6 +36,7 @@ def test_counts(recorded: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front, "SLUGS", {"Toys": "toys", "Others": "others"})
     assert front.counts() == {
         "rows": 3,
+        "of-the-notes": 3,
         "recorded": 2,
         "reached": 1,
         "failed": 1,

@@ -4,7 +4,8 @@ const SMALLEST = 0.6;
 
 function fitEquations() {
   for (const box of document.querySelectorAll("div.math mjx-container")) {
-    box.style.fontSize = "";
+    box.dataset.size ??= box.style.fontSize; // MathJax has set one
+    box.style.fontSize = box.dataset.size;
     const share = box.clientWidth / box.scrollWidth;
     if (share < 1) {
       const size = parseFloat(getComputedStyle(box).fontSize);
