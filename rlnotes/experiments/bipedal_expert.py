@@ -82,7 +82,6 @@ BIPEDAL_EXPERT = Experiment(
         "hardcore": Variant(
             "the expert of another world",
             {"hardcore": True, "num_envs": 64, "stop_at_return": 4.0},
-            planned=True,
         ),
     },
     bars=(Bar("the expert walks", "ppo", "iqm", ">=", 300.0),),
