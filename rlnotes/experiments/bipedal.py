@@ -285,14 +285,15 @@ HARDCORE_PPO = Experiment(
     settings=WalkerSettings(agent=HARDCORE, num_envs=64),
     budgets=HARD_BUDGETS,
     variants={
-        "ppo": Variant("PPO"),
-        "notes": Variant("as in the notes, on 16 environments", NOTES_HARDCORE, 1),
-        "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS, 1),
+        "ppo": Variant("PPO", seeds=1),
+        "notes": Variant(
+            "as in the notes, on 16 environments", NOTES_HARDCORE, 1, planned=True
+        ),
+        "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS, 1, planned=True),
     },
     bars=crosses("ppo"),
     start=partial(start, HARD),
     seeds=3,
-    planned=True,
 )
 
 HARDCORE_PPO_VECTOR = Experiment(
