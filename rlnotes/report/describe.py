@@ -109,7 +109,7 @@ def plain(text: str) -> str:
 
 def show_with_words() -> None:
     """From now on a notebook shows figures with their words and their size."""
-    shell: Any = get_ipython()  # type: ignore[no-untyped-call]
+    shell: Any = get_ipython()
     if shell is None:
         return
     plt.switch_backend(plt.rcParams["backend"])  # which sets a formatter of its own
