@@ -67,13 +67,13 @@ DOCTOR_COST = Experiment(
     settings=CostSettings(),
     budgets={
         "smoke": Turns(steps=300, evaluations=1),
-        "ci": Turns(steps=1_000, evaluations=5),
-        "full": Turns(steps=10_000, evaluations=11),
+        "ci": Turns(steps=4_000, evaluations=5),
+        "full": Turns(steps=10_000, evaluations=21),
     },
     variants={
         "ppo": Variant("PPO, CartPole"),
         "dqn": Variant("DQN, CartPole", {"algorithm": "dqn"}),
-        "sac": Variant("SAC, Pendulum", {"algorithm": "sac"}),
+        "sac": Variant("SAC, Pendulum", {"algorithm": "sac", "length": 0.2}),
     },
     bars=(),
     start=start,
