@@ -112,7 +112,7 @@ class Doctor(BaseCallback):
         self._steps = 0
         self._same_starts, self._start_obs = True, None
         self._target = _watched(model)
-        self._target_said = _said(self._target)
+        self._target_said = np.nan if self._target is None else self._target.item()
         self._target_changes = 0
         self._timeouts_known = getattr(
             getattr(model, "replay_buffer", None), "handle_timeout_termination", True
@@ -121,21 +121,22 @@ class Doctor(BaseCallback):
             self._time_limit = _time_limit(envs)
 
     def _count(self) -> None:
+        """At every step, so without NumPy where rows are few: that takes longer."""
         there = self.locals
-        rewards, dones = there["rewards"], there["dones"]
+        rewards, dones = there["rewards"].tolist(), there["dones"].tolist()
         self._steps += 1
         self._lengths += 1
-        self._reward_min = min(self._reward_min, rewards.min())
-        self._reward_max = max(self._reward_max, rewards.max())
-        if dones.any():
+        self._reward_min = min(self._reward_min, *rewards)
+        self._reward_max = max(self._reward_max, *rewards)
+        if True in dones:
             self._end(np.flatnonzero(dones), there["infos"], there["new_obs"])
         if self._alike and not isinstance(there["new_obs"], Mapping):
             self._alike = different_observations(there["new_obs"]) == 1
-        if self._target is not None and (said := _said(self._target)) != (
-            self._target_said
-        ):
-            self._target_said = said
-            self._target_changes += 1
+        if self._target is not None:
+            said = self._target.item()
+            if said != self._target_said:
+                self._target_said = said
+                self._target_changes += 1
 
     def _end(self, over: np.ndarray, infos: list[dict[str, Any]], new_obs: Any) -> None:
         for env in over:
@@ -266,15 +267,11 @@ def _time_limit(envs: Any) -> int | None:
 
 
 def _watched(model: Any) -> Tensor | None:
-    """Of a target network that is renewed as a whole: what would show it."""
+    """Of a target network that is renewed as a whole: a number that shows it."""
     target = getattr(model, "q_net_target", None)
     if target is None:
         return None
-    return list(target.parameters())[-1]
-
-
-def _said(watched: Tensor | None) -> float:
-    return 0.0 if watched is None else float(watched.detach().sum())
+    return list(target.parameters())[-1].detach()[0]
 
 
 def _norm(gradient: Tensor | None) -> float:

@@ -286,6 +286,8 @@ class Verdict:
 
     @property
     def says(self) -> str:
+        if self.kind == "twin" and not self.examined:
+            return "not examined"
         if self.kind == "twin":
             return "detected" if self.detected == self.seeds else "missed"
         if self.kind == "healthy":
@@ -332,8 +334,8 @@ def table(found: Sequence[Verdict]) -> Table:
             continue
         seen = ", ".join(f"{name} ({count})" for name, count in one.fired.items())
         detected = f"{one.detected} of {one.seeds}" if one.kind == "twin" else ""
-        if one.kind == "twin" and not one.examined:
-            detected = "not examined"
+        if one.says == "not examined":
+            detected = one.says
         rows.append((one.address, one.kind, ", ".join(one.faults), detected, seen))
     headings = ("variant", "kind", "fault put in", "ranked first", "fired (seeds)")
     return Table(headings, rows)

@@ -1,7 +1,6 @@
 """Turns alternate, the first one is forgotten, and ratios are those of a turn."""
 
 import numpy as np
-import pytest
 
 from rlnotes.experiments.turns import median_ratio, seconds_per_call, take_turns
 
@@ -18,9 +17,7 @@ def test_turns_alternate_and_the_first_is_not_counted() -> None:
     assert done == {"a": [3, 5], "b": [4, 6]}
 
 
-def test_every_task_is_called_as_often_and_timed_by_the_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_task_is_called_as_often_and_timed_by_the_call() -> None:
     """By a clock that only the tasks move."""
     now = 0.0
 
@@ -28,9 +25,8 @@ def test_every_task_is_called_as_often_and_timed_by_the_call(
         nonlocal now
         now += seconds
 
-    monkeypatch.setattr("time.perf_counter", lambda: now)
     tasks = {"slow": lambda: wait(2.0), "quick": lambda: wait(0.5)}
-    seconds = seconds_per_call(tasks, turns=3, calls=4)
+    seconds = seconds_per_call(tasks, turns=3, calls=4, clock=lambda: now)
     assert {name: list(one) for name, one in seconds.items()} == {
         "slow": [2.0, 2.0, 2.0],
         "quick": [0.5, 0.5, 0.5],

@@ -73,7 +73,7 @@ def on_record(of_data: bool) -> list[str]:
 
 def judged(id: str) -> None:
     for one in doctor.verdicts([id]):
-        if one.kind == "twin" and one.examined:  # its dataset may not be there
+        if one.kind == "twin" and one.examined:  # a dataset may not be there
             assert one.detected == one.seeds, one
         if one.kind == "healthy":
             assert set(one.fired) <= KNOWN.get(one.address, set()), one
