@@ -95,7 +95,7 @@ def rollouts(count: int) -> Budget:
     return Budget(steps, evaluations=1, curve_episodes=0, final_episodes=0)
 
 
-# SB3 has no bonus for the entropy of what is played.
+# What is on record; SB3 has no bonus for the entropy of what is played.
 AS_SB3 = replace(PPO, gamma=0.995, entropy=ppo.drawn_entropy)
 
 PPO_SPEED = Experiment(

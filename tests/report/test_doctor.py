@@ -71,9 +71,13 @@ def on_record(of_data: bool) -> list[str]:
     ]
 
 
+# Of drives that `make data` does not make.
+UNREAD = {"td3bc/racecar/bc-notes", "td3bc/racecar/bc-notes-standardised"}
+
+
 def judged(id: str) -> None:
     for one in doctor.verdicts([id]):
-        if one.kind == "twin" and one.examined:  # a dataset may not be there
+        if one.kind == "twin" and (one.examined or one.address not in UNREAD):
             assert one.detected == one.seeds, one
         if one.kind == "healthy":
             assert set(one.fired) <= KNOWN.get(one.address, set()), one
