@@ -1,11 +1,18 @@
 """Imported before any test: `rlnotes` sets one thread per process, which torch must not
 precede. Long tests are started first, so that both cores are busy to the end."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import rlnotes
 
 assert rlnotes
+
+ROOT = Path(__file__).parents[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,3 +23,23 @@ def seconds(item: pytest.Item) -> float:
     """What a test is marked with, or nothing: it is quick."""
     marker = item.get_closest_marker("slow")
     return 0.0 if marker is None else float(marker.kwargs.get("seconds", 1))
+
+
+@pytest.fixture(scope="session")
+def contents() -> list[str]:
+    """The book's pages in their order."""
+    toc = (ROOT / "_toc.yml").read_text()
+    return re.findall(r"^(?:root|\s+- file): book/(\w+)$", toc, re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built afresh, with warnings as errors, as `make book` does. Tests that ask for it
+    are in one group, so that one process builds it once."""
+    output = tmp_path_factory.mktemp("site")
+    program = str(Path(sys.executable).with_name("jupyter-book"))
+    command = [program, "build", str(ROOT), "--path-output", str(output)]
+    command += ["-W", "-n", "--keep-going"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    return output / "_build" / "html"

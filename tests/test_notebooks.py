@@ -20,15 +20,19 @@ from rlnotes.report import ledger
 ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"
 NOTEBOOKS = sorted(BOOK.glob("*.ipynb"))
-CHAPTERS = [path for path in NOTEBOOKS if path.stem != "ledger"]
+ABOUT = {"intro", "ledger", "costs", "reproducibility"}  # pages that are no chapters
+CHAPTERS = [path for path in NOTEBOOKS if path.stem not in ABOUT]
 PARAMETERS = {"BUDGET", "SEED"}
 WIDEST, LONGEST_CELL, ALL_LINES = 88, 25, 240
 
 # Measured on two busy cores, at the budgets smoke and ci: the longest are run first.
 SECONDS = {
+    "costs": (10, 10),
     "gail": (60, 120),
+    "intro": (20, 20),
     "ledger": (10, 15),
     "parallel": (60, 120),
+    "reproducibility": (25, 50),
     "td3bc": (90, 240),
     "worlds": (45, 110),
 }
@@ -175,6 +179,31 @@ def test_cells_are_short_and_narrow(path: Path) -> None:
 @each_notebook
 def test_the_code_of_a_chapter_can_be_read_in_one_sitting(path: Path) -> None:
     assert sum(len(code_lines(cell.source)) for cell in code_cells(path)) <= ALL_LINES
+
+
+# How the rest looks on a page is seen in `test_browser`.
+
+
+@each_chapter
+def test_parameters_and_imports_are_folded(path: Path) -> None:
+    parameters, imports = code_cells(path)[:2]
+    assert "parameters" in tags(parameters)
+    assert imports.source.startswith("import rlnotes")
+    for cell in (parameters, imports):
+        assert "hide-input" in tags(cell)
+
+
+def shown_pictures(path: Path) -> list[nbformat.NotebookNode]:
+    return [one for one in outputs(path) if "image/png" in one.get("data", {})]
+
+
+@each_notebook
+def test_every_figure_is_kept_with_words_for_it(path: Path) -> None:
+    for one in shown_pictures(path):
+        about = one.metadata.get("image/png", {})
+        assert about.get("alt"), "run it again: make refresh"
+        assert about["width"] > 0
+        assert about["height"] > 0
 
 
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
