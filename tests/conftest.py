@@ -1,18 +1,24 @@
 """Imported before any test: `rlnotes` sets one thread per process, which torch must not
 precede. Long tests are started first, so that both cores are busy to the end."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 import rlnotes
 
 assert rlnotes
 
 ROOT = Path(__file__).parents[1]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NO_BROWSER = "no Chromium, so no page was looked at: apt-get install chromium"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,3 +49,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     return output / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Where there is none the tests say so, and in CI they fail."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(NO_BROWSER)
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=program, args=options)
+        yield browser
+        browser.close()

@@ -1,8 +1,6 @@
 """The built site in a browser, offline: no errors, nothing wider than the screen, every
 figure in words, readable by contrast and usable by keyboard."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -12,15 +10,13 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 # In the process that builds the site.
 pytestmark = [pytest.mark.slow(seconds=14), pytest.mark.xdist_group("site")]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (390, 768, 1400)  # of a phone, a tablet, a laptop
 THEMES = ("light", "dark")
-NO_BROWSER = "no Chromium, so no page was looked at: apt-get install chromium"
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -34,18 +30,6 @@ def address(site: Path) -> Iterator[str]:
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(NO_BROWSER)
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=program, args=options)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

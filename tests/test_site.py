@@ -127,3 +127,11 @@ def test_what_follows_a_figure_in_italics_is_its_caption(pages: Pages) -> None:
     assert any(text.startswith("What does a stale copy cost?") for text in captions)
     paragraphs = [tag.get_text() for tag in chapter.select("p > em")]
     assert not any(text.startswith("Which suspect costs what?") for text in paragraphs)
+
+
+def test_the_front_page_leads_from_symptoms_to_sections(pages: Pages) -> None:
+    index = page_named("intro", pages).select_one("dl.symptoms")
+    assert index is not None
+    seen, links = index.find_all("dt"), index.find_all("a")
+    assert len(links) >= len(seen) > 10
+    assert all("#" in str(link["href"]) for link in links)

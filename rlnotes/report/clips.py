@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, partial
@@ -47,15 +48,14 @@ def can_be_seen(make_env: Callable[..., gym.Env[Any, Any]]) -> bool:
         return "rgb_array" in env.metadata.get("render_modes", ())
 
 
-def portraits(
-    players: Mapping[str, Player], seed: int, step: int, columns: int = 4
-) -> Figure:
+def portraits(players: Mapping[str, Player], seed: int, step: int) -> Figure:
     """Each player at work, after so many steps or at the end of its episode."""
+    columns = min((5, 4), key=lambda columns: -len(players) % columns)
     rows = -(-len(players) // columns)
     figure, grid = plt.subplots(
         rows,
         columns,
-        figsize=(9, 2.3 * rows),
+        figsize=(9, 8.2 / columns * rows),
         layout="constrained",
         squeeze=False,
     )
@@ -72,7 +72,7 @@ def portraits(
                 if terminated or truncated:
                     break
             ax.imshow(env.render())
-        ax.set_title(label, fontsize="small")
+        ax.set_title(textwrap.fill(label, 16), fontsize="medium", va="bottom")
     return figure
 
 

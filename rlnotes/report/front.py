@@ -1,5 +1,6 @@
 """The front page: all agents in one picture, and the ledger in a few numbers."""
 
+import re
 from collections import Counter
 
 from matplotlib.figure import Figure
@@ -44,9 +45,14 @@ def players() -> dict[str, clips.Player]:
         except UserError:  # nothing was learnt there
             continue
         worlds.add(world.env_id)
-        name = world.env_id.rpartition("/")[2].rpartition("-v")[0]
-        found[f"{name}\n{id}"] = world.make, policy.act
+        found[_name(world.env_id)] = world.make, policy.act
     return found
+
+
+def _name(env_id: str) -> str:
+    """Of a world: its words, without namespace and version."""
+    words = env_id.rpartition("/")[2].rpartition("-v")[0]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", words)
 
 
 def counts() -> dict[str, int]:

@@ -4,6 +4,7 @@
   text, and the paragraph in italics that follows a figure or film is its caption.
 - An equation names the function that is it, and the function its equations; all of
   them stand on the page with the directive `{equations}`.
+- The directive `{symptoms}` is the index from symptoms to sections.
 - Pages fit the screen and are readable in the dark (`assets/book.css`, `book.js`).
 """
 
@@ -18,9 +19,11 @@ from docutils.statemachine import StringList
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxDirective
 
-from rlnotes.report import equations
+from rlnotes.report import equations, symptoms
 from rlnotes.report.equations import Implementation
+from rlnotes.report.symptoms import Suspicion
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -172,6 +175,28 @@ class EquationLinks(SphinxPostTransform):
         return self.env.domains["math"].resolve_xref(*given, *contents) or contents[1]
 
 
+# --- symptoms
+
+
+class Symptoms(SphinxDirective):
+    """What is seen, and below it what it may be, linked to where it is told."""
+
+    def run(self) -> list[nodes.Node]:
+        chapters = {name.rpartition("/")[2] for name in self.env.found_docs}
+        found = nodes.definition_list(classes=["symptoms"])
+        for seen, suspicions in symptoms.index(chapters).items():
+            may_be = nodes.definition("", *map(self._link, suspicions))
+            found += nodes.definition_list_item("", nodes.term(text=seen), may_be)
+        return [found]
+
+    def _link(self, one: Suspicion) -> nodes.Node:
+        builder, here = self.env.app.builder, self.env.docname
+        page = builder.get_relative_uri(here, f"book/{one.chapter}")
+        uri = f"{page}#{one.anchor}"
+        link = nodes.reference("", one.title, internal=True, refuri=uri)
+        return nodes.paragraph("", "", link)
+
+
 # --- the pages around
 
 
@@ -199,6 +224,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for node, tag in ((Figure, "figure"), (Caption, "figcaption")):
         app.add_node(node, html=(_open(tag), _close(tag)))
     app.add_directive("equations", Equations)
+    app.add_directive("symptoms", Symptoms)
     app.add_post_transform(Captions)
     app.add_post_transform(EquationLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,13 +21,13 @@ def recorded(write: Write) -> None:
 
 
 def test_an_agent_for_each_world_that_has_a_policy(recorded: None) -> None:
-    assert list(front.players()) == ["CartPole\ntoy/task"]
+    assert list(front.players()) == ["Cart Pole"]
 
 
 def test_they_are_drawn_and_told(recorded: None) -> None:
     figure = front.agents(step=3)
     assert len([ax for ax in figure.axes if ax.images]) == 1
-    words = "CartPole toy/task: as the camera sees it."
+    words = "Cart Pole: as the camera sees it."
     assert words in describe.figure(figure)
     plt.close(figure)
 
