@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from rlnotes.envs.cartpole import BulletCartPoleEnv
 from rlnotes.envs.maze import UMazeEnv
@@ -193,6 +194,21 @@ def test_parameters_and_imports_are_folded(path: Path) -> None:
         assert "hide-input" in tags(cell)
 
 
+@each_chapter
+def test_it_opens_with_question_answer_and_picture(path: Path) -> None:
+    first, *others = cells_of(path)
+    parts = re.findall(
+        r"^\*\*(The question|The answer|Run it)\.\*\*", first.source, re.M
+    )
+    assert parts == ["The question", "The answer", "Run it"]
+    assert "{glue:text}`" in first.source
+    for cell in others:
+        if cell.cell_type == "markdown":
+            raise AssertionError("no picture before the text")
+        if any("image/png" in output.get("data", {}) for output in cell.outputs):
+            break
+
+
 def shown_pictures(path: Path) -> list[nbformat.NotebookNode]:
     return [one for one in outputs(path) if "image/png" in one.get("data", {})]
 
@@ -311,7 +327,7 @@ def test_figures_in_prose_come_from_records_the_notes_or_a_world(path: Path) -> 
     counts = {str(len(entries)), str(len(entries) - ours)}
     allowed = set(NUMBER.findall(from_the_notes)) | counts
     typed = [text for text in typed_numbers(prose(path)) if text not in allowed]
-    worlds = (BulletCartPoleEnv, BalancingPlateEnv, RaceCarEnv, UMazeEnv)
+    worlds = (BulletCartPoleEnv, BalancingPlateEnv, RaceCarEnv, UMazeEnv, CartPoleEnv)
     specified = " ".join(world.__doc__ or "" for world in worlds)
     numbers = {*NUMBER.findall(specified), *SETTINGS_OF_THE_NOTES}
     assert [
@@ -336,7 +352,7 @@ NO_PROSE = [
     (r"(?m)^\*[^*.?\n]+\?", "*"),
 ]
 FENCE = re.compile(r" *(`{3,}|~{3,}|:{3,})(.*)")
-NO_SENTENCES = ("{math", "{code", "{bibliography")
+NO_SENTENCES = ("{math", "{code", "{bibliography", "{raw}")
 
 
 NEXT_SENTENCE = re.compile(r"[.!?][\"'”’)*_]* +[\"'“‘(*_]*(?=[A-Z])")

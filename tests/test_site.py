@@ -1,6 +1,7 @@
 """The built site: no warning, no dead link, no missing picture, nothing fetched from
 elsewhere."""
 
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -135,3 +136,10 @@ def test_the_front_page_leads_from_symptoms_to_sections(pages: Pages) -> None:
     seen, links = index.find_all("dt"), index.find_all("a")
     assert len(links) >= len(seen) > 10
     assert all("#" in str(link["href"]) for link in links)
+
+
+def test_numbers_in_sentences_have_a_true_minus(pages: Pages) -> None:
+    spans = [tag for soup in pages.values() for tag in soup.select(".pasted-text")]
+    numbers = [tag.get_text() for tag in spans]
+    assert any(number.startswith("−") for number in numbers)
+    assert [number for number in numbers if re.match(r"-\d", number)] == []

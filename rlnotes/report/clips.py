@@ -50,16 +50,17 @@ def can_be_seen(make_env: Callable[..., gym.Env[Any, Any]]) -> bool:
 
 def portraits(players: Mapping[str, Player], seed: int, step: int) -> Figure:
     """Each player at work, after so many steps or at the end of its episode."""
-    columns = min((5, 4), key=lambda columns: -len(players) % columns)
-    rows = -(-len(players) // columns)
+    number = len(players)
+    columns = number if number < 5 else min((5, 4), key=lambda each: -number % each)
+    rows, width = -(-number // columns), min(9, 3 * columns)
     figure, grid = plt.subplots(
         rows,
         columns,
-        figsize=(9, 8.2 / columns * rows),
+        figsize=(width, 0.91 * width / columns * rows),
         layout="constrained",
         squeeze=False,
     )
-    for ax in grid.flat[len(players) :]:
+    for ax in grid.flat[number:]:
         ax.axis("off")
     for ax, (label, player) in zip(grid.flat, players.items(), strict=False):
         make_env, policy = player
@@ -72,7 +73,9 @@ def portraits(players: Mapping[str, Player], seed: int, step: int) -> Figure:
                 if terminated or truncated:
                     break
             ax.imshow(env.render())
-        ax.set_title(textwrap.fill(label, 16), fontsize="medium", va="bottom")
+        ax.set_title(
+            textwrap.fill(label, 80 // columns), fontsize="medium", va="bottom"
+        )
     return figure
 
 

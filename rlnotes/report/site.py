@@ -9,6 +9,7 @@
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from rlnotes.report.equations import Implementation
 from rlnotes.report.symptoms import Suspicion
 
 ASSETS = Path(__file__).parent / "assets"
+HYPHEN = re.compile(r"-(?=\d)")
 
 # --- figures
 
@@ -92,6 +94,24 @@ def _caption(cell: nodes.Node) -> nodes.paragraph | None:
             return after if isinstance(after[0], nodes.emphasis) else None
         return None
     return None
+
+
+# --- numbers
+
+
+class Minus(SphinxPostTransform):
+    """Numbers in sentences have a true minus, as in tables."""
+
+    default_priority = 500
+
+    def run(self, **options: Any) -> None:
+        for number in self.document.findall(_is_pasted):
+            for text in list(number.findall(nodes.Text)):
+                text.parent.replace(text, nodes.Text(HYPHEN.sub("−", text)))
+
+
+def _is_pasted(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.inline) and "pasted-text" in node["classes"]
 
 
 # --- equations
@@ -226,6 +246,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("equations", Equations)
     app.add_directive("symptoms", Symptoms)
     app.add_post_transform(Captions)
+    app.add_post_transform(Minus)
     app.add_post_transform(EquationLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
