@@ -66,6 +66,7 @@ run: $(READY) data
 	$(BIN)/papermill --cwd book -p BUDGET $(BUDGET) -p SEED $(SEED) book/$(CHAPTER).ipynb _runs/$(CHAPTER)-$(BUDGET)-$(SEED).ipynb
 
 refresh: $(READY) data
+	$(BIN)/python -m rlnotes.report.play
 	for notebook in $(NOTEBOOKS); do $(BIN)/jupyter nbconvert --to notebook --execute --coalesce-streams --ExecutePreprocessor.record_timing=False --inplace $$notebook || exit 1; done
 
 clean:

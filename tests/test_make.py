@@ -47,7 +47,7 @@ def test_help_names_every_target_and_the_documents_name_no_other() -> None:
     targets = set(phony.split())
     helped = set(re.findall(r"^make (\w+)", make("help").stdout, re.MULTILINE))
     assert helped == targets - {"help", "lint"}  # `check` and `test` begin with `lint`
-    for name in ("README.md", "CONTRIBUTING.md", "book/intro.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "book/intro.ipynb"):
         named = set(re.findall(r"`make (\w+)", (ROOT / name).read_text()))
         assert named, name
         assert named <= targets, name

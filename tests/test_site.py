@@ -1,8 +1,7 @@
 """The built site: no warning, no dead link, no missing picture, nothing fetched from
 elsewhere."""
 
-import subprocess
-import sys
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -12,23 +11,9 @@ from bs4 import BeautifulSoup
 # In one process, which builds the site once for all of them.
 pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.xdist_group("site")]
 
-ROOT = Path(__file__).parents[1]
-PAGES = ("intro", "worlds", "td3bc", "gail", "ledger", "bibliography")
-CHAPTERS = ("worlds", "td3bc", "gail")
+CHAPTERS = ("worlds", "td3bc", "gail", "parallel")
 
 Pages = dict[Path, BeautifulSoup]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built afresh, with warnings as errors, as `make book` does."""
-    output = tmp_path_factory.mktemp("site")
-    program = str(Path(sys.executable).with_name("jupyter-book"))
-    command = [program, "build", str(ROOT), "--path-output", str(output)]
-    command += ["-W", "-n", "--keep-going"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
-    return output / "_build" / "html"
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +28,9 @@ def is_remote(address: str) -> bool:
     return address.startswith("//") or urlsplit(address).scheme in {"http", "https"}
 
 
-def test_every_chapter_has_a_page(site: Path) -> None:
-    for name in PAGES:
+def test_every_page_of_the_contents_is_there(site: Path, contents: list[str]) -> None:
+    assert {*CHAPTERS, "intro", "ledger", "costs", "glossary"} <= set(contents)
+    for name in contents:
         assert (site / "book" / f"{name}.html").exists()
     assert (site / "index.html").exists()
 
@@ -113,3 +99,47 @@ def test_answers_are_folded(pages: Pages) -> None:
         (chapter,) = [soup for page, soup in pages.items() if page.stem == name]
         summaries = [tag.get_text() for tag in chapter.select("details > summary")]
         assert sum("Answer" in summary for summary in summaries) == 3
+
+
+def page_named(name: str, pages: Pages) -> BeautifulSoup:
+    (found,) = [soup for page, soup in pages.items() if page.stem == name]
+    return found
+
+
+def test_equations_lead_to_their_functions_and_back(pages: Pages) -> None:
+    """Where the links lead is there: see `test_links_lead_somewhere`."""
+    chapter, code = page_named("td3bc", pages), page_named("bibliography", pages)
+    there = "bibliography.html#rlnotes-algos-td3-bc-critic-target"
+    assert chapter.select(f'p.in-code a[href="{there}"]')
+    assert code.select('a[href="td3bc.html#equation-eq-target"]')
+    assert "def critic_target(" in code.get_text()
+    shown = [p for p in chapter.find_all("p") if "td3_bc.critic_target" in p.get_text()]
+    links = [a for p in shown for a in p.select('a[href="#equation-eq-target"]')]
+    numbered = chapter.select_one("#equation-eq-target .eqno")
+    assert links
+    assert numbered
+    assert all(link.get_text() in numbered.get_text() for link in links)
+
+
+def test_what_follows_a_figure_in_italics_is_its_caption(pages: Pages) -> None:
+    chapter = page_named("worlds", pages)
+    captions = [tag.get_text() for tag in chapter.select("figure > figcaption")]
+    assert any(text.startswith("Which suspect costs what?") for text in captions)
+    assert any(text.startswith("What does a stale copy cost?") for text in captions)
+    paragraphs = [tag.get_text() for tag in chapter.select("p > em")]
+    assert not any(text.startswith("Which suspect costs what?") for text in paragraphs)
+
+
+def test_the_front_page_leads_from_symptoms_to_sections(pages: Pages) -> None:
+    index = page_named("intro", pages).select_one("dl.symptoms")
+    assert index is not None
+    seen, links = index.find_all("dt"), index.find_all("a")
+    assert len(links) >= len(seen) > 10
+    assert all("#" in str(link["href"]) for link in links)
+
+
+def test_numbers_in_sentences_have_a_true_minus(pages: Pages) -> None:
+    spans = [tag for soup in pages.values() for tag in soup.select(".pasted-text")]
+    numbers = [tag.get_text() for tag in spans]
+    assert any(number.startswith("−") for number in numbers)
+    assert [number for number in numbers if re.match(r"-\d", number)] == []

@@ -117,7 +117,7 @@ def target_value(
     chooser: nn.Module, target: nn.Module, batch: Batch, gamma: float
 ) -> Tensor:
     """One network chooses the next action, the other values it; else every error
-    upwards is chosen."""
+    upwards is chosen. Equations eq-dqn and eq-vector-dqn, van Hasselt et al. (2016)."""
     chosen = chooser(batch.next_obs).argmax(-1, keepdim=True)
     next_q = target(batch.next_obs).gather(1, chosen).squeeze(1)
     return batch.reward + gamma * (1 - batch.terminated) * next_q

@@ -48,17 +48,19 @@ Terminal = Literal["zero", "absorbing", "absorbing_per_state"]
 
 
 def gail_reward(logit: Tensor) -> Tensor:
-    """−log(1 − D), as in the authors' code and in the notes: never negative."""
+    """−log(1 − D), as in the authors' code and in the notes: never negative. Equation
+    eq-pay."""
     return F.softplus(logit)
 
 
 def log_d_reward(logit: Tensor) -> Tensor:
-    """log D: never positive."""
+    """log D: never positive. Equation eq-pay."""
     return F.logsigmoid(logit)
 
 
 def airl_reward(logit: Tensor) -> Tensor:
-    """log D − log(1 − D), as in AIRL (Fu et al., 2018): of either sign."""
+    """log D − log(1 − D), as in AIRL (Fu et al., 2018): of either sign. Equation
+    eq-pay."""
     return logit
 
 
@@ -199,7 +201,7 @@ def samples(
 
     Such a state lasts for ever and counts as much as all of its discounted future,
     1 / (1 − γ) steps. Steps before it are usually not discounted: then early and late
-    ones count alike.
+    ones count alike. If they are, this is equation eq-occupancy, Ho and Ermon (2016).
     """
     gamma = agent.config.generator.gamma
     discount = gamma if agent.config.discounted else 1.0
@@ -261,6 +263,7 @@ def gradient_penalty(
 def discriminator_loss(
     agent: Agent, expert: Tensor, policy: Tensor
 ) -> tuple[Tensor, Diagnostics]:
+    """The discriminator's half of equation eq-game, Ho and Ermon (2016)."""
     discriminator, weight = agent.discriminator, agent.config.gradient_penalty
     expert_logits, policy_logits = discriminator(expert), discriminator(policy)
     loss = -F.logsigmoid(expert_logits).mean() - F.logsigmoid(-policy_logits).mean()
@@ -298,7 +301,8 @@ def update_discriminator(
 @torch.no_grad()
 def relabel_rewards(agent: Agent, rollout: ppo.Rollout) -> tuple[ppo.Rollout, Tensor]:
     """The rollout with the discriminator's rewards, and what each end is worth in units
-    of V: an absorbing state gives the same reward for ever."""
+    of V: an absorbing state gives the same reward for ever. Equation eq-worth,
+    Kostrikov et al. (2019)."""
     config, discriminator = agent.config, agent.discriminator
     terminal_value = torch.zeros_like(rollout.reward)
     if config.terminal != "zero":

@@ -171,6 +171,8 @@ class Policy(nn.Module):
         return mean, log_std.clamp(*self.log_std_bounds)
 
     def encode_obs(self, obs: Tensor) -> Tensor:
+        """As the network sees them: standardised, equation eq-states; pictures are only
+        divided."""
         if self.eye:
             return as_channels_last(obs) / self.eye.divisor
         return (obs - self.obs_mean) / self.obs_std

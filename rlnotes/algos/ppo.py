@@ -62,6 +62,7 @@ def stored_log_prob(dist: Distribution, action: Tensor) -> Tensor:
 def policy_loss(
     log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip_coef: float
 ) -> tuple[Tensor, Diagnostics]:
+    """Equation eq-ppo, Schulman et al. (2017)."""
     ratio = (log_prob - old_log_prob).exp()
     clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
     loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()

@@ -63,7 +63,7 @@ class Agent:
 @torch.no_grad()
 def critic_target(agent: Agent, batch: Batch, noise: Tensor) -> Tensor:
     """The value both critics should have had: `noise` is standard normal, one number
-    per action."""
+    per action. Equation eq-target, Fujimoto et al. (2018)."""
     config = agent.config
     clip = config.target_noise_clip
     smoothing = (noise * config.target_policy_noise).clamp(-clip, clip)
@@ -85,6 +85,7 @@ def critic_loss(
 def actor_loss(
     policy: Policy, critic: TwinQ, batch: Batch, config: Config
 ) -> tuple[Tensor, Diagnostics]:
+    """Equations eq-actor and eq-lambda, Fujimoto and Gu (2021)."""
     action = policy(batch.obs)
     q = critic.q1(torch.cat([batch.obs, action], dim=-1)).squeeze(-1)
     # Detached: λ only rescales Q. With a gradient through it, shrinking |Q| would

@@ -25,7 +25,7 @@ FAULT: dict[str, Any] = {"target_due": at_episode_end}  # of dqn.Config
 
 def ceiling(target_updates: float, gamma: float) -> float:
     """The largest value that Q can have learnt after so many updates of its target,
-    from rewards of 1 and Q' = 0 at first."""
+    from rewards of 1 and Q' = 0 at first. Equation eq-ceiling."""
     return (1 - gamma ** (target_updates + 1)) / (1 - gamma)
 
 

@@ -58,7 +58,7 @@ class Physics:
     PyBullet gives the number of a server that was disconnected to the next one. So on
     `disconnect` all that was bound to the number loses it, and using it later is an
     error. A server, which takes some 40 MB, is also disconnected when nobody refers to
-    its world any more.
+    its world any more. What falls freely in it is at equation eq-fall.
     """
 
     def __init__(self, gui: bool) -> None:

@@ -117,7 +117,7 @@ def play(
 
 def variances(gradients: Sequence[Tensor]) -> tuple[float, float]:
     """tr Cov of the means of the rollouts, and what it would be if their rows were
-    independent of each other."""
+    independent of each other; equation eq-independence divides this by that."""
     means = torch.stack([rows.mean(0) for rows in gradients])
     square = torch.stack([rows.square().sum(1).mean() for rows in gradients]).mean()
     of_one = square - means.mean(0).square().sum()

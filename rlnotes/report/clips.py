@@ -2,22 +2,26 @@
 
 import os
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import imageio.v3 as imageio
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Video
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
 from rlnotes.data.rollouts import BatchPolicy
-from rlnotes.report import figures, tables
+from rlnotes.report import describe, figures, tables
 
 TILE = 240  # height; the width follows the camera's
 CAPTION = 48  # with the tile a multiple of 16, as the codec wants it
@@ -39,6 +43,42 @@ def pictures(env_ids: Sequence[str], seed: int = 1) -> list[Axes]:
     return list(columns)
 
 
+def can_be_seen(make_env: Callable[..., gym.Env[Any, Any]]) -> bool:
+    with closing(make_env()) as env:
+        return "rgb_array" in env.metadata.get("render_modes", ())
+
+
+def portraits(players: Mapping[str, Player], seed: int, step: int) -> Figure:
+    """Each player at work, after so many steps or at the end of its episode."""
+    number = len(players)
+    columns = number if number < 5 else min((5, 4), key=lambda each: -number % each)
+    rows, width = -(-number // columns), min(9, 3 * columns)
+    figure, grid = plt.subplots(
+        rows,
+        columns,
+        figsize=(width, 0.91 * width / columns * rows),
+        layout="constrained",
+        squeeze=False,
+    )
+    for ax in grid.flat[number:]:
+        ax.axis("off")
+    for ax, (label, player) in zip(grid.flat, players.items(), strict=False):
+        make_env, policy = player
+        ax.set(adjustable="datalim", box_aspect=0.75, xticks=[], yticks=[])
+        ax.spines[:].set_color("#cccccc")
+        with _filmed(make_env) as env:
+            obs, _ = env.reset(seed=seed)
+            for _ in range(step):
+                obs, _, terminated, truncated, _ = env.step(policy(obs[None])[0])
+                if terminated or truncated:
+                    break
+            ax.imshow(env.render())
+        ax.set_title(
+            textwrap.fill(label, 80 // columns), fontsize="medium", va="bottom"
+        )
+    return figure
+
+
 def side_by_side(
     players: Mapping[str, Player],
     seed: int,
@@ -55,20 +95,31 @@ def side_by_side(
         _film(label, *player, seed, steps, every) for label, player in players.items()
     ]
     together = zip(*films, strict=True)
-    return video([np.concatenate(tiles, axis=1) for tiles in together], fps)
+    frames = [np.concatenate(tiles, axis=1) for tiles in together]
+    return video(frames, fps, describe.film(list(players), steps))
 
 
-def video(frames: Sequence[np.ndarray], fps: int) -> Video:
-    """Pictures of one size, height and width even, as a film inside the page."""
+def video(frames: Sequence[np.ndarray], fps: int, words: str) -> Video:
+    """Pictures of one size, height and width even, as a film inside the page, with
+    words for those who cannot see it."""
     # yuv420p is the one pixel format that every browser plays.
     codec: dict[str, Any] = {"codec": "libx264", "pixelformat": "yuv420p", "quality": 6}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
         imageio.imwrite(path, np.stack(frames), fps=fps, **codec)
         content = path.read_bytes()
-    attributes = 'controls loop muted autoplay playsinline style="max-width: 100%"'
+    height, width, _ = frames[0].shape
+    attributes = (
+        "controls loop muted autoplay playsinline"
+        f' style="max-width: 100%; height: auto" aria-label="{escape(words)}"'
+    )
     return Video(
-        data=content, embed=True, mimetype="video/mp4", html_attributes=attributes
+        data=content,
+        embed=True,
+        mimetype="video/mp4",
+        width=width,
+        height=height,
+        html_attributes=attributes,
     )
 
 

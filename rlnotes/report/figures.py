@@ -2,7 +2,8 @@
 
 Every figure shows the interquartile mean over training seeds with its 95% interval, and
 where there is room the single seeds as dots. Too few seeds have no interval (see
-`statistics`): then the seeds are all there is beside the middle.
+`statistics`): then the seeds are all there is beside the middle. In a notebook every
+figure comes with words for those who cannot see it (see `describe`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from rlnotes.report import statistics
+from rlnotes.report import describe, statistics
 
 # Okabe and Ito's palette: distinct also for colour-blind readers.
 BLUE, ORANGE, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 PINK, AMBER, BLACK, GREY = "#CC79A7", "#E69F00", "#000000", "#666666"
 PALETTE = (BLUE, ORANGE, GREEN, SKY, PINK, AMBER, BLACK, GREY)
+
+describe.show_with_words()
 
 Style = dict[str, Any]
 SEEDS: Style = {"marker": "o", "linestyle": "", "alpha": 0.35}

@@ -1,8 +1,11 @@
 """The ledger's verdicts: every row beside what our records say of it."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from rlnotes.errors import UserError
 from rlnotes.experiments import ledger, registry
@@ -171,6 +174,55 @@ def _cells(entry: Entry) -> tuple[str, ...]:
         entry.verdict,
         "" if entry.cost_minutes is None else tables.number(entry.cost_minutes, 0),
     )
+
+
+def sums() -> dict[str, float]:
+    """Over all recorded runs."""
+    experiments = registry.EXPERIMENTS.values()
+    found = [one for each in experiments for one in _recorded(each).values()]
+    records = [record for each in found for record in each]
+    return {
+        "runs": len(records),
+        "core-hours": round(sum(map(cost_minutes, experiments)) / 60, 1),
+        "longest": round(max(_minutes(records)), 1),
+    }
+
+
+def costs_by_experiment() -> tables.Table:
+    """Every experiment that has been run: what one of its runs takes, in the middle of
+    all of them, and what all took together."""
+    headings = ("experiment", "runs", "minutes a run", "steps per second")
+    return tables.Table(
+        (*headings, "memory (MB)", "core-minutes in all"),
+        [
+            (experiment.id, *_middle_costs(experiment))
+            for experiment in registry.EXPERIMENTS.values()
+            if _recorded(experiment)
+        ],
+    )
+
+
+def _middle_costs(experiment: Experiment[Any]) -> tuple[str, ...]:
+    records = [one for each in _recorded(experiment).values() for one in each]
+    return (
+        str(len(records)),
+        tables.number(_median(one.minutes for one in records)),
+        tables.number(_median(map(_speed, records)), 0),
+        tables.number(_median(one.peak_memory_mb for one in records), 0),
+        tables.number(cost_minutes(experiment), 0),
+    )
+
+
+def _speed(record: Record) -> float:
+    """Of what learns: that is played now and then on the way."""
+    learns = any(metric == "return" for _, metric, _ in record.rows)
+    return record.steps_per_second if learns else math.nan
+
+
+def _median(values: Iterable[float]) -> float:
+    """Of those that were kept; NaN where none was."""
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.median(known)) if known else math.nan
 
 
 def costs() -> tables.Table:

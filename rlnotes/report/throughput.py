@@ -82,10 +82,11 @@ def speed_curves(found: Found) -> Figure:
     )
     shown: dict[str, Any] = {}
     for ax, (variant, rounds) in zip(columns, found.items(), strict=True):
-        for name in STYLES:
+        for name, style in STYLES.items():
             times = curve(rounds, name)
             if times:
-                shown[name] = ax.plot(times.keys(), times.values(), **STYLES[name])[0]
+                line = style | {"label": BACKENDS[name].label}
+                shown[name] = ax.plot(times.keys(), times.values(), **line)[0]
                 _dots(ax, rounds, name)
         ticks = numbers({variant: rounds})
         ax.set(xscale="log", yscale="log", xlabel="environments", title=_label(variant))
@@ -93,18 +94,13 @@ def speed_curves(found: Found) -> Figure:
         ax.set_xticks([], minor=True)
     columns[0].set_ylabel("steps per second, times the plain loop's")
     columns[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    legend = {
-        backend.label: shown[name]
-        for name, backend in BACKENDS.items()
-        if name in shown
-    }
-    style: Style = {
-        "fontsize": "small",
-        "frameon": False,
-        "loc": "outside right center",
-    }
     figure = columns[0].figure
-    figure.legend(legend.values(), legend.keys(), **style)
+    figure.legend(
+        handles=[shown[name] for name in BACKENDS if name in shown],
+        fontsize="small",
+        frameon=False,
+        loc="outside right center",
+    )
     return figure
 
 

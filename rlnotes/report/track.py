@@ -164,4 +164,6 @@ def reward_film(maps: RewardMaps, fps: int = 4) -> Video:
         pixels = figure.canvas.buffer_rgba()  # type: ignore[attr-defined]
         frames.append(np.asarray(pixels)[..., :3])
         plt.close(figure)
-    return clips.video(frames, fps)
+    last = f"{maps.steps[-1]:,}"
+    words = f"Film of what the discriminator pays on the track, up to {last} steps."
+    return clips.video(frames, fps, words)

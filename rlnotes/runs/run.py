@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+import resource
 import subprocess
 import time
 from collections.abc import Iterator
@@ -89,10 +90,14 @@ def _train(
             resume.save(state, trial, so_far)
             saved = now
     seconds = round(before + time.perf_counter() - started, 1)
-    times = {"wall_seconds": seconds, "resumptions": so_far.resumptions}
+    spent = {
+        "wall_seconds": seconds,
+        "resumptions": so_far.resumptions,
+        "peak_memory_mb": peak_memory_mb(),
+    }
     policies = kept_policies(experiment, run.variant, trial)
     arrays = {name: torch.as_tensor(array) for name, array in trial.arrays.items()}
-    store.write_seed(run, so_far.rows, so_far.info | times, policies, arrays)
+    store.write_seed(run, so_far.rows, so_far.info | spent, policies, arrays)
     state.unlink(missing_ok=True)  # or tidying up, interrupted, could leave it alone
 
 
@@ -171,6 +176,12 @@ def provenance(run: Run) -> dict[str, Any]:
         "cpu": _cpu(),
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+def peak_memory_mb() -> int:
+    """The most that this process has held, and the largest of those it started."""
+    who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(resource.getrusage(one).ru_maxrss for one in who) // 1024
 
 
 def _version(package: str) -> str | None:

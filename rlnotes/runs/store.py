@@ -75,6 +75,16 @@ class Record:
         seconds = self.info["wall_seconds"]
         return float("nan") if seconds is None else seconds / 60
 
+    @property
+    def steps_per_second(self) -> float:
+        """In the world, or updates where there is none; evaluations included."""
+        return self.rows[-1][0] / (60 * self.minutes)
+
+    @property
+    def peak_memory_mb(self) -> float:
+        """NaN for those who did not keep it."""
+        return float(self.info.get("peak_memory_mb", "nan"))
+
 
 @dataclass(frozen=True)
 class Variant:

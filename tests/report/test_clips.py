@@ -11,6 +11,7 @@ import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
 from rlnotes.data.rollouts import BatchPolicy
 from rlnotes.report import clips
@@ -46,6 +47,16 @@ def test_policies_stand_side_by_side_and_move() -> None:
     assert np.abs(film[0].astype(int) - film[-1]).max() > 100
     one, other = np.split(film[-1].astype(int), 2, axis=1)
     assert np.abs(one - other).max() > 100
+
+
+def test_a_film_has_a_size_and_words_for_those_who_cannot_see_it() -> None:
+    make = partial(gym.make, "CartPole-v1")
+    players = {"<left>": (make, left)}
+    html = clips.side_by_side(players, seed=1, steps=2)._repr_html_()
+    tag = BeautifulSoup(html, "html.parser").video
+    assert tag is not None
+    assert tag["aria-label"] == "Film of 2 steps: <left>."
+    assert (tag["width"], tag["height"]) == ("352", f"{clips.TILE + clips.CAPTION}")
 
 
 def test_wide_pictures_stay_wide_and_steps_can_be_left_out() -> None:

@@ -117,6 +117,15 @@ def test_costs(recorded: None) -> None:
     assert tuple(first[:5]) == ("toy/task", "good", "2", "1.0", "2.0")
 
 
+def test_costs_by_experiment_are_those_of_the_run_in_the_middle(
+    recorded: None,
+) -> None:
+    """40,000 steps in a minute; nobody kept the memory."""
+    rows = [tuple(row) for row in ledger.costs_by_experiment().rows]
+    assert rows[0] == ("toy/task", "4", "1.0", "667", "–", "4")
+    assert [row[0] for row in rows] == ["toy/task", "toy/copy", "toy/expert"]
+
+
 @pytest.mark.parametrize(
     ("fresh", "verdict", "shown"),
     [

@@ -113,6 +113,7 @@ def test_the_record_says_how_to_run_it_again() -> None:
     assert info["packages"]["numpy"] == np.__version__
     assert info["wall_seconds"] > 0
     assert info["resumptions"] == 0
+    assert 50 < info["peak_memory_mb"] < 50_000  # a process that has imported torch
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", info["date"])
 
 
