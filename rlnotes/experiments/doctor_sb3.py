@@ -180,7 +180,7 @@ OVERRIDES = {
         n_epochs=10,
         learning_rate=1e-3,
     ),
-    "a2c-cartpole": watched("A2C", CARTPOLE, 80, 8),
+    "a2c-cartpole": watched("A2C", CARTPOLE, 250, 8),
     "a2c-acrobot": watched("A2C", ACROBOT, 160, 16, normalize=True),
     "a2c-mountain": watched(
         *("A2C", CONTINUOUS, 80, 4),
@@ -268,7 +268,7 @@ OVERRIDES = {
         policy_kwargs=SMALL,
     ),
     "td3-puck": watched(
-        *("TD3", PUCK, 6),
+        *("TD3", PUCK, 10),
         noise_std=0.2,
         learning_rate=1e-3,
         gamma=0.97,
