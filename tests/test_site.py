@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.xdist_group("site")]
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("intro", "worlds", "td3bc", "gail", "ledger", "bibliography")
+PAGES = ("intro", "worlds", "td3bc", "gail", "doctor", "ledger", "bibliography")
 CHAPTERS = ("worlds", "td3bc", "gail")
 
 Pages = dict[Path, BeautifulSoup]

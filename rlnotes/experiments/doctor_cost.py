@@ -32,7 +32,7 @@ WORLDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class CostSettings(Settings):
-    algorithm: str = "ppo"
+    algorithm: str = "dqn"
 
 
 def training(settings: CostSettings, seed: int, watched: bool) -> Callable[[], Any]:
@@ -77,11 +77,15 @@ DOCTOR_COST = Experiment(
         "full": Turns(steps=5_000, evaluations=7),
     },
     variants={
-        "ppo": Variant("PPO, CartPole"),
-        "a2c": Variant("A2C, CartPole", {"algorithm": "a2c"}),
-        "dqn": Variant("DQN, CartPole", {"algorithm": "dqn"}),
-        "sac": Variant("SAC, Pendulum", {"algorithm": "sac", "length": 0.2}),
-        "td3": Variant("TD3, Pendulum", {"algorithm": "td3", "length": 0.2}),
+        "dqn": Variant("DQN, CartPole"),
+        "ppo": Variant("PPO, CartPole", {"algorithm": "ppo"}, planned=True),
+        "a2c": Variant("A2C, CartPole", {"algorithm": "a2c"}, planned=True),
+        "sac": Variant(
+            "SAC, Pendulum", {"algorithm": "sac", "length": 0.2}, planned=True
+        ),
+        "td3": Variant(
+            "TD3, Pendulum", {"algorithm": "td3", "length": 0.2}, planned=True
+        ),
     },
     bars=tuple(
         Bar(
@@ -95,6 +99,5 @@ DOCTOR_COST = Experiment(
         for algorithm in WORLDS
     ),
     start=start,
-    seeds=3,
-    planned=True,
+    seeds=1,
 )

@@ -284,6 +284,20 @@ def label(name: str) -> str:
     return f"{found['algorithm']}, {bare}"
 
 
+WAITING = {  # can be run, and are not on record yet
+    "ppo-acrobot",
+    "ppo-pendulum",
+    "a2c-cartpole",
+    "a2c-acrobot",
+    "a2c-mountain",
+    "dqn-cartpole",
+    "dqn-acrobot",
+    "dqn-mountain",
+    "sac-mountain",
+    "td3-puck",
+    "td3-mountain",
+}
+
 DOCTOR_SB3 = Experiment(
     id="doctor/sb3",
     world=world,
@@ -293,12 +307,14 @@ DOCTOR_SB3 = Experiment(
         "ci": Budget(1_000, evaluations=1, curve_episodes=5, final_episodes=10),
         "full": Budget(10_000, evaluations=1, curve_episodes=10, final_episodes=40),
     },
-    variants={name: Variant(label(name), found) for name, found in OVERRIDES.items()},
+    variants={
+        name: Variant(label(name), found, planned=name in WAITING)
+        for name, found in OVERRIDES.items()
+    },
     bars=tuple(
         Bar(f"{label(name)}: learnt", name, "iqm", ">=", LEARNT[found["env_id"]])
         for name, found in OVERRIDES.items()
     ),
     start=start,
-    seeds=3,
-    planned=True,
+    seeds=1,
 )

@@ -356,8 +356,9 @@ class Results:
 
     def claims(self, *more: Claim, missed: bool = False) -> list[Claim]:
         """What the ledger's bars say, then what else a chapter says. With `missed` the
-        bars are declared missed."""
-        bars = self.experiment.all_bars
+        bars are declared missed. Of what is planned there is nothing to say yet."""
+        there = self.experiment.on_record
+        bars = [bar for bar in self.experiment.all_bars if bar.variant in there]
         return [*(claims.from_bar(self.experiment, bar, missed) for bar in bars), *more]
 
     def claim(
