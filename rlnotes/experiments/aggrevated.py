@@ -243,7 +243,6 @@ def lesson(
             ),
         ),
         start=partial(start, world, run),
-        planned=True,
     )
 
 

@@ -260,8 +260,10 @@ BIPEDAL_CRITIC = Experiment(
     variants={
         "peaked": Variant("Q of the expert, best where it acts"),
         "fitted": Variant("Q of the expert, free", {"agent.peaked": False}),
-        "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}),
-        "hardcore": Variant("Q of another world's expert", {"hardcore": True}),
+        "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}, planned=True),
+        "hardcore": Variant(
+            "Q of another world's expert", {"hardcore": True}, planned=True
+        ),
     },
     bars=(*tells("peaked"), *tells("fitted")),
     start=start_critic,

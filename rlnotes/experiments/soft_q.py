@@ -121,5 +121,4 @@ SOFT_Q = Experiment(
     ),
     start=start,
     seeds=5,
-    planned=True,
 )
