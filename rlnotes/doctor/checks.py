@@ -134,7 +134,7 @@ def identical_environments(different_observations: float, num_envs: int) -> Sign
     "the ends of episodes are lost",
     "Nothing in the loss; V of a lost game is as good as that of a fresh one.",
     "Store `terminated` before the reset, not after it.",
-    "pixels#pong-ppo",
+    "parallel#parallel-ends",
 )
 def lost_ends(longest_episode: float, time_limit: int) -> Sign:
     """The longest episode beside the time limit of the world: none can be longer."""

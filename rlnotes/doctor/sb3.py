@@ -31,6 +31,7 @@ LARGEST_WINDOW = 20_000_000  # numbers of the replay that are compared at a look
 UNTIL_DIFFERENT = 100  # steps in which copies must have come apart
 CONTINUOUS = "actions are discrete"
 FOLLOWS = "its target follows by τ and is never renewed as a whole"
+BY_STATE = "its noise depends on the state"
 UNSCALED = "observations are not scaled"
 LOSS = "SB3's DQN has no other loss than Huber's"
 
@@ -354,8 +355,11 @@ def _value(model: Any, because: dict[str, str]) -> Numbers:
 
 def _deviation(model: Any, because: dict[str, str]) -> Numbers:
     policy = model.policy
-    if not isinstance(model.action_space, spaces.Box) or model.use_sde:
+    if not isinstance(model.action_space, spaces.Box):
         because["unbounded_log_std"] = CONTINUOUS
+        return {}
+    if model.use_sde:
+        because["unbounded_log_std"] = BY_STATE
         return {}
     obs, _, _ = _rollout(model)
     used = policy.get_distribution(obs).distribution.stddev.log()
@@ -407,7 +411,7 @@ def _soft(model: Any, because: dict[str, str]) -> Numbers:
     alpha = model.ent_coef_tensor if log_alpha is None else log_alpha.exp()
     found: Numbers = {"entropy_bonus": float(alpha * log_std.shape[1] * np.log(2))}
     if model.use_sde:
-        because["unbounded_log_std"] = "its noise depends on the state"
+        because["unbounded_log_std"] = BY_STATE
         return found
     features = actor.extract_features(seen, actor.features_extractor)
     found |= {

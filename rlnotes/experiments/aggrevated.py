@@ -126,11 +126,11 @@ def evaluated(env_id: str, run: Run, player: BatchPolicy) -> Expert:
         seen = world.play(slipping(run), starts)
         scale = standardised(observations(seen))
         units = Policy.for_spaces(*world.spaces(), (), "tanh", *scale)
-        agent = fitted_q.Agent(units, FITTED)
+        agent = fitted_q.Agent(units, player, FITTED)
         data = Transitions.from_episodes(seen)
-        for _ in fitted_q.train(agent, data, player, FITTED_UPDATES):
+        for _ in fitted_q.train(agent, data, FITTED_UPDATES):
             pass
-    return fitted_q.fitted_expert(agent, player)
+    return fitted_q.fitted_expert(agent)
 
 
 # --- the lesson
@@ -243,7 +243,6 @@ def lesson(
             ),
         ),
         start=partial(start, world, run),
-        planned=True,
     )
 
 

@@ -37,6 +37,7 @@ from rlnotes.experiments.bipedal import EASY, FALL, HARD, SOFT_FALL, UNBOUNDED, 
 from rlnotes.experiments.bipedal_expert import (
     HARDCORE_WALKER,
     WALKER,
+    free_expert,
     hardcore_expert,
     walker_expert,
 )
@@ -156,13 +157,15 @@ FRESHLY = aggrevated.Config(
     num_steps=50,
     update_epochs=20,
     batch_size=250,
-    learning_rate=5e-4,
+    learning_rate=2e-4,
     anneal_lr=True,
     initial_std=0.6,
     log_std_bounds=(-2.0, 1.0),
     hidden=(128, 128),
 )
-CLIPPED = replace(FRESHLY, actions=aggrevated.rollout_actions, clip_coef=0.2)
+CLIPPED = replace(
+    FRESHLY, actions=aggrevated.rollout_actions, clip_coef=0.2, update_epochs=5
+)
 
 EXECUTED: Override = {
     f"agent.{name}": value for name, value in executed_actions.FAULT.items()
@@ -175,6 +178,7 @@ MIXTURE_VALUE: Override = {"agent.baseline": "mixture"}
 UNSCALED: Override = {"agent.weight_scale": aggrevated.as_they_are}
 PINNED: Override = {f"agent.{name}": value for name, value in pinned_std.FAULT.items()}
 STALE: Override = {"agent.actions": stale_actions, "agent.update_epochs": 30}
+FREE_CRITIC: Override = {"expert": free_expert}
 OTHER_EXPERT: Override = {"expert": hardcore_expert}
 ROUND_TRIP: Override = {"agent.actions": round_trip_actions}
 LINEAR_TO_THE_END: Override = {"agent.mixing_fraction": 1.0}
@@ -280,6 +284,7 @@ AGGREVATED_REINFORCE = Experiment(
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
         "stale-batch": Variant("30 passes over the same draws", STALE),
+        "free-critic": Variant("Q* that may like other actions better", FREE_CRITIC),
         "other-expert": Variant("the expert of another world", OTHER_EXPERT),
         "round-trip": Variant("actions through the tanh and back", ROUND_TRIP),
         "linear-mixing": Variant("the expert plays to the end", LINEAR_TO_THE_END),

@@ -14,6 +14,7 @@ from rlnotes.experiments import (
     credit,
     decorrelation,
     doctor_cost,
+    doctor_sb3,
     experts,
     eyes,
     gail,
@@ -111,6 +112,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         eyes.EYES,
         pixels_speed.PIXELS_SPEED,
         doctor_cost.DOCTOR_COST,
+        doctor_sb3.DOCTOR_SB3,
     )
 }
 

@@ -93,9 +93,9 @@ def entropy_bonus(policy: Policy, gamma: float, episode: Episode) -> float:
 def fitted_to(agent: sac.Agent, settings: SoftSettings) -> fitted_q.Agent:
     """Q of greedy play, from all that SAC has played and by as many updates."""
     policy = agent.policy
-    evaluated = fitted_q.Agent(policy, settings.fitted)
+    evaluated = fitted_q.Agent(policy, policy.act, settings.fitted)
     data = agent.memory.encoded(lambda obs: obs, policy.decode_action)
-    for _ in fitted_q.train(evaluated, data, policy.act, settings.steps):
+    for _ in fitted_q.train(evaluated, data, settings.steps):
         pass
     return evaluated
 
@@ -121,5 +121,4 @@ SOFT_Q = Experiment(
     ),
     start=start,
     seeds=5,
-    planned=True,
 )

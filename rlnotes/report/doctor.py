@@ -7,6 +7,9 @@ and where a run learnt from a dataset that is there, so do its episodes.
 
 import base64
 import io
+import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,21 +21,25 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 from gymnasium import spaces
+from matplotlib.axes import Axes
 
+from rlnotes import paths
 from rlnotes.algos import bc
 from rlnotes.autopsies import short_horizon
 from rlnotes.autopsies.time_limits import terminated_lengths
 from rlnotes.data import datasets
 from rlnotes.doctor.checks import CHECKS, Check
 from rlnotes.doctor.examination import Missing, diagnose
-from rlnotes.doctor.findings import Exhibit, Report
+from rlnotes.doctor.findings import Exhibit, Report, Sign
 from rlnotes.errors import UserError
 from rlnotes.experiments import registry
 from rlnotes.experiments.base import FRESH, Experiment
+from rlnotes.experiments.doctor_sb3 import DOCTOR_SB3, FIRES
 from rlnotes.experiments.trials import OfflineSettings
 from rlnotes.experiments.umaze import MazeSettings
 from rlnotes.report import addresses, figures, tables
-from rlnotes.report.tables import Table
+from rlnotes.report.results import Results
+from rlnotes.report.tables import Link, Table
 from rlnotes.runs import store
 from rlnotes.runs.store import Record
 
@@ -235,7 +242,10 @@ def _data_of(settings: OfflineSettings) -> Data:
 
 
 def examine_record(record: Record) -> Report:
-    """A ranked report on one recorded seed."""
+    """A ranked report on one recorded seed; of a training that the doctor has watched,
+    his own."""
+    if record.run.id == DOCTOR_SB3.id:
+        return _as_said(record)
     needed = {name for check in CHECKS.values() for name in check.needs}
     curves = {
         name: record.curve(name)
@@ -244,6 +254,21 @@ def examine_record(record: Record) -> Report:
     }
     exhibits = tuple(Exhibit.of_curve(name, curve) for name, curve in curves.items())
     return diagnose(str(record.run), Patient(record), exhibits=exhibits)
+
+
+def _as_said(record: Record) -> Report:
+    last = {name: value for _, name, value in record.rows}
+    findings, quiet, unexamined = [], {}, {}
+    for check in CHECKS.values():
+        fires = last.get(FIRES + check.name)
+        if fires is None:
+            unexamined[check.name] = "it could not be made beside the training"
+        elif fires:
+            sign = Sign(True, np.nan, np.nan, "the doctor said so during the training")
+            findings.append(check.finding(sign))
+        else:
+            quiet[check.name] = "the doctor was quiet during the training"
+    return Report(str(record.run), tuple(findings), quiet, unexamined)
 
 
 def examine_run(id: str, variant: str | None, seed: int | None) -> Report:
@@ -273,42 +298,49 @@ def healthy(experiment: Experiment[Any]) -> set[str]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """On a variant: in how many of its seeds the fault was ranked first, and which
-    checks fired."""
+    """On a variant: which checks fired, which of them came first, and which were made
+    and quiet, each with the number of seeds."""
 
     address: str
-    kind: str  # "twin", "healthy" or "other"
+    kind: str  # "twin", "healthy", "library" or "other"
     faults: tuple[str, ...]
     seeds: int
-    detected: int
-    fired: dict[str, int]  # check: seeds
-    examined: bool  # whether a check of the fault could be made at all
+    fired: dict[str, int]
+    first: dict[str, int]
+    quiet: dict[str, int]
+
+    @property
+    def detected(self) -> int:
+        """Seeds in which a fault that was put in is ranked first."""
+        return sum(self.first.get(fault, 0) for fault in self.faults)
+
+    @property
+    def examined(self) -> bool:
+        """Whether a check could be made at all; of a twin, one of its faults."""
+        made = {*self.fired, *self.quiet}
+        return bool(made & set(self.faults) if self.kind == "twin" else made)
 
     @property
     def says(self) -> str:
-        if self.kind == "twin" and not self.examined:
+        if not self.examined:
             return "not examined"
         if self.kind == "twin":
             return "detected" if self.detected == self.seeds else "missed"
-        if self.kind == "healthy":
-            return "false alarm" if self.fired else "quiet"
-        return "fires" if self.fired else "quiet"
+        if self.kind == "other":
+            return "fires" if self.fired else "quiet"
+        return "false alarm" if self.fired else "quiet"
 
 
 def verdict(address: str, kind: str, records: Sequence[Record]) -> Verdict:
     reports = [examine_record(record) for record in records]
-    faults = TWINS.get(address, ())
-    fired: dict[str, int] = {}
-    for name in (name for report in reports for name in report.fired):
-        fired[name] = fired.get(name, 0) + 1
     return Verdict(
         address,
         kind,
-        faults,
+        TWINS.get(address, ()),
         len(records),
-        sum(report.first in faults for report in reports),
-        fired,
-        any(fault not in report.unexamined for report in reports for fault in faults),
+        dict(Counter(name for one in reports for name in one.fired)),
+        dict(Counter(one.first for one in reports if one.first is not None)),
+        dict(Counter(name for one in reports for name in one.quiet)),
     )
 
 
@@ -321,48 +353,170 @@ def verdicts(ids: Iterable[str] | None = None) -> list[Verdict]:
         for variant in experiment.on_record:
             address = f"{id}/{variant}"
             kind = "healthy" if variant in good else "other"
+            kind = "library" if id == DOCTOR_SB3.id else kind
             kind = "twin" if address in TWINS else kind
             found.append(verdict(address, kind, store.read_all(id, variant)))
     return found
 
 
-def table(found: Sequence[Verdict]) -> Table:
+# What the kinds are called, and how they should and should not come out.
+KINDS = {
+    "twin": ("twins: a fault was put in", "detected", "missed"),
+    "healthy": ("healthy runs of the book", "quiet", "false alarm"),
+    "library": ("SB3's own algorithms", "quiet", "false alarm"),
+    "other": ("suspects, controls and the like", "quiet", "fires"),
+}
+
+
+def summary(found: Sequence[Verdict]) -> Table:
+    """How many variants are detected, missed, falsely alarmed of."""
+    rows = []
+    for kind, (words, right, wrong) in KINDS.items():
+        says = Counter(one.says for one in found if one.kind == kind)
+        seeds = sum(one.seeds for one in found if one.kind == kind)
+        if not says:
+            continue
+        counts = [f"{name}: {says[name]}" for name in (right, wrong)]
+        counts.append(str(says["not examined"]))
+        rows.append((words, str(says.total()), str(seeds), *counts))
+    headings = ("", "variants", "seeds", "as it should be", "otherwise")
+    return Table((*headings, "nothing to examine"), rows)
+
+
+def table(found: Sequence[Verdict], kind: str | None = None) -> Table:
     """One row for each variant on which there is something to say."""
     rows = []
     for one in found:
-        if one.kind != "twin" and not one.fired:
+        if one.kind != (kind or one.kind) or not (one.fired or one.kind == "twin"):
             continue
         seen = ", ".join(f"{name} ({count})" for name, count in one.fired.items())
         detected = f"{one.detected} of {one.seeds}" if one.kind == "twin" else ""
         if one.says == "not examined":
             detected = one.says
-        rows.append((one.address, one.kind, ", ".join(one.faults), detected, seen))
-    headings = ("variant", "kind", "fault put in", "ranked first", "fired (seeds)")
+        rows.append((one.address, ", ".join(one.faults), detected, seen))
+    headings = ("variant", "fault put in", "ranked first, seeds", "fired (seeds)")
     return Table(headings, rows)
 
 
-def summary(found: Sequence[Verdict]) -> Table:
-    """How many variants are detected, missed, falsely alarmed of."""
-    counts: dict[tuple[str, str], int] = {}
-    for one in found:
-        counts[one.kind, one.says] = counts.get((one.kind, one.says), 0) + 1
-    rows = [(kind, says, str(count)) for (kind, says), count in sorted(counts.items())]
-    return Table(("variants that are", "the doctor", "how many"), rows)
+def by_check(found: Sequence[Verdict]) -> Table:
+    """How often each check was put to the proof on records; a twin with several faults
+    is no proof of any one of them."""
+    rows = []
+    for name in CHECKS:
+        twins = [one for one in found if one.faults == (name,) and one.examined]
+        right = sum(one.first.get(name, 0) for one in twins)
+        well = [one for one in found if one.kind in ("healthy", "library")]
+        quiet = sum(one.quiet.get(name, 0) for one in well)
+        alarms = sum(one.fired.get(name, 0) for one in well)
+        twins_seen = f"{right} of {sum(one.seeds for one in twins)}" if twins else "–"
+        rows.append((name, twins_seen, str(quiet), str(alarms)))
+    headings = ("check", "first on its twins, seeds", "quiet on healthy, seeds")
+    return Table((*headings, "alarms on healthy, seeds"), rows)
+
+
+def library_table(results: Results) -> Table:
+    """SB3's own algorithms: that they learn, and what the doctor says meanwhile."""
+    rows = []
+    for variant in results.experiment.on_record:
+        one = verdict(f"{DOCTOR_SB3.id}/{variant}", "library", results.records(variant))
+        before = results.number(f"{variant}/untrained_return/median")
+        after = results.number(f"{variant}/final_return/median")
+        made = len({*one.fired, *one.quiet})
+        steps = tables.text(results.records(variant)[0].rows[-1][0])
+        fired = ", ".join(f"{name} ({count})" for name, count in one.fired.items())
+        numbers = (steps, tables.number(before), tables.number(after), str(made))
+        label = results.label(variant)
+        rows.append((label, *numbers, fired or "none", str(one.seeds)))
+    headings = ("training", "steps", "return before", "and after", "checks made")
+    return Table((*headings, "fired", "seeds"), rows)
+
+
+def picture(found: Sequence[Verdict]) -> Axes:
+    """Which check fires where: a row for each fault that was put in, and one for all
+    that is healthy."""
+    groups: dict[str, list[Verdict]] = {}
+    for one in sorted(found, key=_rank):
+        if one.kind == "twin" and one.examined:
+            groups.setdefault(", ".join(one.faults), []).append(one)
+    for kind in ("healthy", "library"):
+        well = [one for one in found if one.kind == kind and one.examined]
+        if well:
+            groups[KINDS[kind][0]] = well
+    seen = {name for group in groups.values() for one in group for name in one.fired}
+    columns = [name for name in CHECKS if name in seen]
+    ax = figures.axes(width=9.0, height=1.9 + 0.27 * len(groups))
+    for height, group in enumerate(reversed(groups.values())):
+        seeds = sum(one.seeds for one in group)
+        for x, name in enumerate(columns):
+            for counts, colour in (
+                ([one.fired for one in group], figures.SKY),
+                ([one.first for one in group], figures.ORANGE),
+            ):
+                share = sum(each.get(name, 0) for each in counts) / seeds
+                ax.scatter(x, height, s=160 * share, color=colour, linewidths=0)
+    labels = [f"{name}  ({len(group)})" for name, group in groups.items()]
+    ax.set_yticks(range(len(groups)), list(reversed(labels)))
+    ax.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
+    ax.set_ylim(-0.6, len(groups) - 0.4)
+    return ax
+
+
+def _rank(one: Verdict) -> tuple[int, ...]:
+    names = list(CHECKS)
+    return tuple(names.index(fault) for fault in one.faults)
+
+
+# --- the checks, one by one
+
+
+@cache
+def _headings(chapter: str) -> dict[str, str]:
+    """Of the sections of a chapter, by their labels and by what the site calls them;
+    of one that is not written yet, none."""
+    path = paths.root() / "book" / f"{chapter}.ipynb"
+    if not path.exists():
+        return {}
+    cells = json.loads(path.read_text())["cells"]
+    text = "\n".join("".join(x["source"]) for x in cells if x["cell_type"] != "code")
+    found = {}
+    for label, heading in re.findall(r"^(?:\(([\w-]+)\)=\n)?#+ (.+)$", text, re.M):
+        slug = re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+        found |= {slug: heading} | ({label: heading} if label else {})
+    return found
+
+
+def section(check: Check) -> str:
+    """A link to it, or the chapter's name if it is not written yet."""
+    chapter, _, anchor = check.section.partition("#")
+    heading = _headings(chapter).get(anchor)
+    if heading is None:
+        return f"{chapter} (to come)"
+    return Link(heading, f"{chapter}.html#{anchor}")
+
+
+def checks() -> Table:
+    """What each compares, why its bound lies where it does, and where it is told."""
+    rows = [
+        (one.name, one.title, " ".join(one.reason.split()), section(one))
+        for one in CHECKS.values()
+    ]
+    return Table(("check", "it says that", "what is compared", "section"), rows)
 
 
 # --- by symptom
 
 
 def symptoms(chapters: Iterable[str] | None = None) -> Table:
-    """What its owner complains of, what to look for, and where it is told; of all
-    chapters unless some are named."""
+    """What its owner complains of, what to look for, what to do and where it is told;
+    of all chapters unless some are named."""
     wanted = None if chapters is None else set(chapters)
     rows = [
-        (one.symptom, one.title, one.name, one.section)
+        (one.symptom, one.title, one.remedy, one.name, section(one))
         for one in CHECKS.values()
         if wanted is None or one.section.partition("#")[0] in wanted
     ]
-    return Table(("symptom", "it may be that", "check", "section"), rows)
+    headings = ("you see", "it may be that", "what to do", "check", "section")
+    return Table(headings, rows)
 
 
 # --- a page

@@ -354,11 +354,17 @@ class Results:
 
     # --- claims
 
-    def claims(self, *more: Claim, missed: bool = False) -> list[Claim]:
+    def claims(self, *more: Claim, missed: bool | str = False) -> list[Claim]:
         """What the ledger's bars say, then what else a chapter says. With `missed` the
-        bars are declared missed."""
-        bars = self.experiment.all_bars
-        return [*(claims.from_bar(self.experiment, bar, missed) for bar in bars), *more]
+        bars, or those of the metric that it names, are declared missed. Of what is
+        planned there is nothing to say yet."""
+        there = self.experiment.on_record
+        bars = [bar for bar in self.experiment.all_bars if bar.variant in there]
+        found = [
+            claims.from_bar(self.experiment, bar, missed in (True, bar.metric))
+            for bar in bars
+        ]
+        return [*found, *more]
 
     def claim(
         self, sentence: str, address: str, sense: Sense, bar: float | str

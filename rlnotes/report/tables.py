@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,6 +19,22 @@ STYLE = (
 )
 
 
+class Link(str):
+    """A cell that leads somewhere; elsewhere than on a page it is its text."""
+
+    href: str
+
+    def __new__(cls, text: str, href: str) -> Self:
+        made = super().__new__(cls, text)
+        made.href = href
+        return made
+
+
+def _html(cell: str) -> str:
+    shown = escape(cell)
+    return f'<a href="{cell.href}">{shown}</a>' if isinstance(cell, Link) else shown
+
+
 class Table:
     """Shown as HTML by Jupyter and as text elsewhere. Cells are text already."""
 
@@ -27,7 +43,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         head, *body = (
-            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+            "".join(f"<{tag}>{_html(cell)}</{tag}>" for cell in row)
             for tag, row in [("th", self.headings), *(("td", row) for row in self.rows)]
         )
         rows = "".join(f"<tr>{row}</tr>" for row in body)

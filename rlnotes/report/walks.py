@@ -126,7 +126,7 @@ def reported(reports: Sequence[Report]) -> Table:
 def critic_scatter(budget: str = "ci") -> Figure:
     """What the recorded critic says of actions that are tried now, beside what comes of
     them: all of it, and what is left when the mean of each moment is taken away."""
-    settings = BIPEDAL_CRITIC.settings_for("fitted", budget)
+    settings = BIPEDAL_CRITIC.settings_for("peaked", budget)
     trials = bipedal_expert.actions_tried(settings, recorded(WALKER), "select")
     said = trials.said_by(walker_expert().q)
     earned = trials.returns(

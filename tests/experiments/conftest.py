@@ -17,7 +17,7 @@ def a_walker(monkeypatch: pytest.MonkeyPatch) -> Policy:
     torch.manual_seed(0)
     config = BIPEDAL_EXPERT.settings.agent
     walker = ppo.new_policy(*EASY.spaces(), config)
-    critic = fitted_q.Agent(walker, BIPEDAL_CRITIC.settings.agent).critic
+    critic = fitted_q.Agent(walker, walker.act, BIPEDAL_CRITIC.settings.agent).critic
     for module in (bipedal_expert, bipedal_aggrevated):
         monkeypatch.setattr(module, "recorded", lambda run: walker)
     monkeypatch.setattr(

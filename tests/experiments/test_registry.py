@@ -31,6 +31,7 @@ BESIDE = {  # what rows of the ledger rest on
     "pixels/eyes",
     "pixels/ppo-speed",
     "doctor/cost",
+    "doctor/sb3",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)

@@ -2,16 +2,20 @@
 runs are quiet."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pytest
 
 from rlnotes.doctor import examine
 from rlnotes.experiments import registry
-from rlnotes.paths import results
+from rlnotes.paths import Run, results
 from rlnotes.report import doctor
-from rlnotes.report.doctor import TWINS
+from rlnotes.report.doctor import TWINS, Verdict
+from rlnotes.report.tables import Link
+from rlnotes.runs.store import Record
 
 EXPERIMENTS = dict(registry.EXPERIMENTS)  # before the toys come
 # Controls that hand in a function of an autopsy, and are no twins of it.
@@ -95,18 +99,75 @@ def test_so_they_are_where_the_data_has_to_be_read(id: str) -> None:
 
 
 def test_the_tables_say_what_was_found() -> None:
-    found = doctor.verdicts(["parallel/dqn"])
+    found = doctor.verdicts(["parallel/dqn", "parallel/throughput"])
     rows = {row[0]: row for row in doctor.table(found).rows}
-    assert rows["parallel/dqn/seldom"][2:4] == ("stale-copy", "5 of 5")
+    assert rows["parallel/dqn/seldom"][1:3] == ("stale-copy", "5 of 5")
     assert "parallel/dqn/dqn" not in rows
-    counts = {row[:2]: row[2] for row in doctor.summary(found).rows}
-    assert counts == {("twin", "detected"): "4", ("healthy", "quiet"): "1"}
+    assert set(doctor.table(found, "twin").rows) == set(rows.values())
+    assert doctor.table(found, "healthy").rows == []
+    counts = {row[0]: row for row in doctor.summary(found).rows}
+    assert counts[doctor.KINDS["twin"][0]][3:] == ("detected: 4", "missed: 0", "0")
+    healthy = counts[doctor.KINDS["healthy"][0]]
+    assert healthy[3:5] == ("quiet: 1", "false alarm: 0")
+    assert int(healthy[5]) > 0, "speeds cannot be called healthy"
+
+
+def test_a_check_is_proven_by_twins_that_have_nothing_else() -> None:
+    rows = {
+        row[0]: row for row in doctor.by_check(doctor.verdicts(["parallel/dqn"])).rows
+    }
+    assert list(rows) == list(doctor.CHECKS)
+    assert rows["stale-copy"] == ("stale-copy", "5 of 5", "10", "0")
+    assert rows["out-of-bounds"][1] == "–"
+
+
+def test_a_twin_that_was_not_examined_is_neither_detected_nor_missed() -> None:
+    def made(kind: str, **more: dict[str, int]) -> Verdict:
+        empty: dict[str, dict[str, int]] = {"fired": {}, "first": {}, "quiet": {}}
+        return Verdict("a/b", kind, ("lost-ends",), 2, **empty | more)
+
+    assert made("twin", quiet={"raw-inputs": 2}).says == "not examined"
+    assert made("twin", quiet={"lost-ends": 2}).says == "missed"
+    half = {"lost-ends": 1, "raw-inputs": 1}
+    assert made("twin", fired={"lost-ends": 2}, first=half).says == "missed"
+    assert made("twin", fired=half, first={"lost-ends": 2}).says == "detected"
+    assert made("healthy").says == "not examined"
+    assert made("healthy", quiet=half).says == "quiet"
+    assert made("library", fired=half).says == "false alarm"
+    assert made("other", fired=half).says == "fires"
+
+
+def test_the_picture_has_a_row_for_every_fault_and_one_for_the_healthy() -> None:
+    ax = doctor.picture(doctor.verdicts(["parallel/dqn"]))
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[-1] == "foreign-successor  (1)"
+    assert labels[0].startswith(doctor.KINDS["healthy"][0])
+    plt.close(ax.figure)
+
+
+def test_what_the_doctor_said_beside_a_training_is_his_report() -> None:
+    rows = ((10, "fires_stale-copy", 1.0), (10, "fires_raw-inputs", 0.0))
+    run = Run("doctor/sb3", "dqn-cartpole", 0)
+    report = doctor.examine_record(Record(run, {}, rows))
+    assert report.fired == ["stale-copy"]
+    assert list(report.quiet) == ["raw-inputs"]
+    assert len(report.unexamined) == len(doctor.CHECKS) - 2
 
 
 def test_the_index_names_every_symptom_of_the_chapters_that_are_there() -> None:
     assert len(doctor.symptoms().rows) == len(doctor.CHECKS)
-    some = doctor.symptoms(["worlds"]).rows
-    assert [row[2] for row in some] == ["stale-copy"]
+    (row,) = doctor.symptoms(["worlds"]).rows
+    assert row[3] == "stale-copy"
+    assert isinstance(row[-1], Link)
+    assert row[-1].href == "worlds.html#plate-autopsy"
+
+
+def test_a_section_is_a_link_once_its_chapter_is_written() -> None:
+    rows = {row[0]: row for row in doctor.checks().rows}
+    assert set(rows) == set(doctor.CHECKS)
+    assert isinstance(rows["invented-values"][-1], Link)
+    one = replace(doctor.CHECKS["stale-copy"], section="nowhere#yet")
+    assert doctor.section(one) == "nowhere (to come)"
 
 
 def test_a_page_shows_findings_and_plots(tmp_path: Path) -> None:

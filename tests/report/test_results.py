@@ -266,6 +266,10 @@ def test_claims_come_from_bars_and_addresses(results: Results) -> None:
     assert not results.claim("all arrive in time", seconds, "<=", 99.0).holds
     assert {claim.seeds for claim in claims} == {2}
     assert all(claim.missed for claim in results.claims(missed=True))
+    metrics = [bar.metric for bar in results.experiment.all_bars]
+    missed = [claim.missed for claim in results.claims(missed=metrics[0])]
+    assert missed == [metric == metrics[0] for metric in metrics]
+    assert {True, False} == set(missed)
 
 
 # --- What was trained just now is shown as something that varies; its settings ar

@@ -73,3 +73,9 @@ def test_the_source_stands_under_its_full_name() -> None:
     shown = show(statistics.iqm, statistics.interval).data
     assert shown.startswith("`rlnotes.report.statistics.iqm`\n\n```python\ndef iqm(")
     assert inspect.getsource(statistics.interval) in shown
+
+
+def test_a_link_is_a_link_on_a_page_and_its_text_elsewhere() -> None:
+    table = tables.Table(("where",), [(tables.Link("a < b", "page.html#here"),)])
+    assert '<td><a href="page.html#here">a &lt; b</a></td>' in table._repr_html_()
+    assert repr(table) == "where\na < b"
