@@ -82,4 +82,4 @@ def counts() -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    agents().savefig(paths.root() / PICTURE)
+    agents().savefig(paths.root() / PICTURE, bbox_inches="tight")
