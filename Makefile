@@ -67,6 +67,7 @@ run: $(READY) data
 
 refresh: $(READY) data
 	$(BIN)/python -m rlnotes.report.play
+	$(BIN)/python -m rlnotes.report.front
 	for notebook in $(NOTEBOOKS); do $(BIN)/jupyter nbconvert --to notebook --execute --coalesce-streams --ExecutePreprocessor.record_timing=False --inplace $$notebook || exit 1; done
 
 clean:

@@ -138,6 +138,33 @@ def test_the_front_page_leads_from_symptoms_to_sections(pages: Pages) -> None:
     assert all("#" in str(link["href"]) for link in links)
 
 
+def test_pages_lead_to_their_chinese_edition_and_back(
+    pages: Pages, contents: list[str]
+) -> None:
+    chinese = [name for name in contents if name.startswith("zh")]
+    assert len(chinese) > len(CHAPTERS)
+    for name in chinese:
+        english = name.removeprefix("zh").removeprefix("_") or "intro"
+        for here, there, language in ((name, english, "zh"), (english, name, "en")):
+            page = page_named(here, pages)
+            assert page.html is not None
+            assert page.html["lang"] == language
+            (link,) = page.select("p.language a")
+            assert link["href"] == f"{there}.html"
+
+
+def test_every_autopsy_is_told_in_chinese(pages: Pages) -> None:
+    for name in CHAPTERS:
+        boxes = [
+            [box for box in page.select(".admonition-title") if title in box.get_text()]
+            for page, title in (
+                (page_named(name, pages), "Symptom, cause"),
+                (page_named(f"zh_{name}", pages), "症状、原因"),
+            )
+        ]
+        assert len(boxes[0]) == len(boxes[1]) > 0
+
+
 def test_numbers_in_sentences_have_a_true_minus(pages: Pages) -> None:
     spans = [tag for soup in pages.values() for tag in soup.select(".pasted-text")]
     numbers = [tag.get_text() for tag in spans]

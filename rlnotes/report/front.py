@@ -1,16 +1,21 @@
-"""The front page: all agents in one picture, and the ledger in a few numbers."""
+"""The front page: all agents in one picture, and the ledger in a few numbers.
+
+`python -m rlnotes.report.front` draws the picture for the README again.
+"""
 
 import re
 from collections import Counter
 
 from matplotlib.figure import Figure
 
+from rlnotes import paths
 from rlnotes.errors import UserError
 from rlnotes.experiments import registry
 from rlnotes.report import clips, ledger
 from rlnotes.report.results import Results
 from rlnotes.seeding import reset_seeds
 
+PICTURE = "book/assets/agents.png"
 SLUGS = {  # of chapters, as their pages are called
     "Offline RL with TD3+BC": "td3bc",
     "GAIL": "gail",
@@ -74,3 +79,7 @@ def counts() -> dict[str, int]:
         found[f"{slug}-recorded"] += recorded
         found[f"{slug}-reached"] += reached
     return dict(found)
+
+
+if __name__ == "__main__":
+    agents().savefig(paths.root() / PICTURE, bbox_inches="tight")

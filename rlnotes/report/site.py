@@ -4,13 +4,17 @@
   text, and the paragraph in italics that follows a figure or film is its caption.
 - An equation names the function that is it, and the function its equations; all of
   them stand on the page with the directive `{equations}`.
-- The directive `{symptoms}` is the index from symptoms to sections.
+- The directive `{symptoms}` is the index from symptoms to sections, `{first-picture}`
+  the picture with which another page opens.
+- A page named `zh_` and the name of another one is its Chinese edition, `zh` that of
+  the front page; a link at their heads switches between the two.
 - Pages fit the screen and are readable in the dark (`assets/book.css`, `book.js`).
 """
 
 import json
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from rlnotes.report import equations, symptoms
+from rlnotes.report import chinese, equations, symptoms
 from rlnotes.report.equations import Implementation
 from rlnotes.report.symptoms import Suspicion
 
@@ -203,8 +207,9 @@ class Symptoms(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         chapters = {name.rpartition("/")[2] for name in self.env.found_docs}
+        words = chinese.CHECKS if is_chinese(self.env.docname) else symptoms.ENGLISH
         found = nodes.definition_list(classes=["symptoms"])
-        for seen, suspicions in symptoms.index(chapters).items():
+        for seen, suspicions in symptoms.index(chapters, words).items():
             may_be = nodes.definition("", *map(self._link, suspicions))
             found += nodes.definition_list_item("", nodes.term(text=seen), may_be)
         return [found]
@@ -215,6 +220,74 @@ class Symptoms(SphinxDirective):
         uri = f"{page}#{one.anchor}"
         link = nodes.reference("", one.title, internal=True, refuri=uri)
         return nodes.paragraph("", "", link)
+
+
+# --- the Chinese edition
+
+
+def is_chinese(docname: str) -> bool:
+    return re.fullmatch(r"book/zh(_\w+)?", docname) is not None
+
+
+def counterpart(docname: str) -> str:
+    """The same page in the other language, whether there is one or not."""
+    name = docname.rpartition("/")[2]
+    if is_chinese(docname):
+        return f"book/{name.removeprefix('zh').removeprefix('_') or 'intro'}"
+    return "book/zh" if name == "intro" else f"book/zh_{name}"
+
+
+class FirstPicture(SphinxDirective):
+    """The first picture of another page, as it is there: its argument is the page, its
+    content the caption, which is also the picture's alternative text."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        path = Path(self.env.srcdir, "book", f"{self.arguments[0]}.ipynb")
+        self.env.note_dependency(str(path))
+        cells = json.loads(path.read_text())["cells"]
+        outputs = [output for cell in cells for output in cell.get("outputs", ())]
+        first = next(one for one in outputs if "image/png" in one.get("data", ()))
+        about = first["metadata"]["image/png"]
+        caption = escape("".join(self.content))
+        image = (
+            f'<img src="data:image/png;base64,{first["data"]["image/png"].strip()}"'
+            f' width="{about["width"]}" height="{about["height"]}" alt="{caption}">'
+        )
+        html = f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+        return [nodes.raw("", html, format="html")]
+
+
+class NoSpaceBetweenLines(SphinxPostTransform):
+    """In Chinese the end of a line in the source is no space on the page."""
+
+    default_priority = 500
+
+    def run(self, **options: Any) -> None:
+        if is_chinese(self.env.docname):
+            for text in list(self.document.findall(nodes.Text)):
+                if "\n" in text and not _is_code(text.parent):
+                    text.parent.replace(text, nodes.Text(text.replace("\n", "")))
+
+
+def _is_code(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.literal_block | nodes.raw | nodes.math_block)
+
+
+def switch_language(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    here, there = ("zh", "en") if is_chinese(page) else ("en", "zh")
+    context["language"] = here
+    other = counterpart(page)
+    if tree is not None and other in app.env.found_docs:
+        link = (
+            f'<a href="{context["pathto"](other)}" hreflang="{there}" lang="{there}">'
+        )
+        link += {"zh": "中文", "en": "English"}[there]
+        context["body"] = f'<p class="language">{link}</a></p>{context["body"]}'
 
 
 # --- the pages around
@@ -236,6 +309,7 @@ def without_thebe(
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", move_words)
     app.connect("html-page-context", without_thebe, priority=900)
+    app.connect("html-page-context", switch_language)
     app.connect(
         "builder-inited", lambda app: app.config.html_static_path.append(str(ASSETS))
     )
@@ -245,8 +319,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
         app.add_node(node, html=(_open(tag), _close(tag)))
     app.add_directive("equations", Equations)
     app.add_directive("symptoms", Symptoms)
+    app.add_directive("first-picture", FirstPicture)
     app.add_post_transform(Captions)
     app.add_post_transform(Minus)
+    app.add_post_transform(NoSpaceBetweenLines)
     app.add_post_transform(EquationLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -3,10 +3,21 @@
 It is made of the doctor's checks, which are the autopsies' diagnostics.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlnotes.doctor.checks import CHECKS
+
+
+class Words(NamedTuple):
+    """Of a check, in some language."""
+
+    symptom: str
+    title: str
+
+
+ENGLISH = {name: Words(check.symptom, check.title) for name, check in CHECKS.items()}
 
 
 @dataclass(frozen=True)
@@ -18,13 +29,15 @@ class Suspicion:
     anchor: str
 
 
-def index(chapters: Collection[str]) -> dict[str, list[Suspicion]]:
+def index(
+    chapters: Collection[str], words: Mapping[str, Words] = ENGLISH
+) -> dict[str, list[Suspicion]]:
     """By symptom, in the order of the checks: causes before what follows from them. Of
     chapters that are written."""
     found: dict[str, list[Suspicion]] = {}
-    for check in CHECKS.values():
+    for name, check in CHECKS.items():
         chapter, _, anchor = check.section.partition("#")
         if chapter in chapters:
-            suspicion = Suspicion(check.title, chapter, anchor)
-            found.setdefault(check.symptom, []).append(suspicion)
+            symptom, title = words[name]
+            found.setdefault(symptom, []).append(Suspicion(title, chapter, anchor))
     return found

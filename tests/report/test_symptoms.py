@@ -1,7 +1,7 @@
 """The index of symptoms: every check, under what its owner complains of."""
 
 from rlnotes.doctor.checks import CHECKS
-from rlnotes.report import symptoms
+from rlnotes.report import chinese, symptoms
 
 
 def test_every_check_of_the_chapters_is_there() -> None:
@@ -25,3 +25,16 @@ def test_chapters_that_are_not_written_are_left_out() -> None:
     assert found
     assert all(one.chapter == "gail" for each in found.values() for one in each)
     assert symptoms.index(()) == {}
+
+
+def test_in_chinese_the_same_sections_are_found() -> None:
+    assert list(chinese.CHECKS) == list(CHECKS)
+    chapters = {check.section.partition("#")[0] for check in CHECKS.values()}
+    places = [
+        [(one.chapter, one.anchor) for each in found.values() for one in each]
+        for found in (
+            symptoms.index(chapters),
+            symptoms.index(chapters, chinese.CHECKS),
+        )
+    ]
+    assert places[0] == places[1]
