@@ -1,9 +1,12 @@
 """What an examination says: findings in the order of their rank, what was quiet, and
 what could not be examined and why."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
+
+WIDTH = 88  # of a line in a terminal and on a page
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,19 @@ class Finding:
     bound: float
 
     def lines(self, number: int) -> list[str]:
-        return [
-            f"{number}. {self.title}  [{self.check}]",
-            f"   seen: {self.evidence}",
-            f"   do:   {self.remedy}",
-            *([f"   read: {self.read}"] if self.read else []),
-        ]
+        said = {"seen:": self.evidence, "do:": self.remedy, "read:": self.read}
+        wrapped = (
+            textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=f"   {name:6}",
+                subsequent_indent=9 * " ",
+                break_on_hyphens=False,
+            )
+            for name, text in said.items()
+        )
+        title = f"{number}. {self.title}  [{self.check}]"
+        return [title, *(line for lines in wrapped for line in lines)]
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,8 @@ class Report:
         found = len(self.findings)
         lines = [
             f"{self.patient}: {found} finding{'' if found == 1 else 's'},"
-            f" {len(self.quiet)} checks quiet, {len(self.unexamined)} not examined"
+            f" {len(self.quiet)} check{'' if len(self.quiet) == 1 else 's'} quiet,"
+            f" {len(self.unexamined)} not examined"
         ]
         lines += [f"  {name}: {value}" for name, value in self.facts.items()]
         for number, finding in enumerate(self.findings, start=1):

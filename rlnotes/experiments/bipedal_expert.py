@@ -227,10 +227,10 @@ def start_critic(settings: CriticSettings, seed: int) -> Trial:
 PEAKED = fitted_q.Config(tau=0.03, batch_size=512, hidden=(256, 256), peaked=True)
 
 
-def tells(variant: str) -> tuple[Bar, ...]:
+def tells(variant: str, q: str) -> tuple[Bar, ...]:
     return (
         Bar(
-            "Q goes with what really comes of actions",
+            f"{q} goes with what really comes of actions",
             variant,
             "iqm",
             ">=",
@@ -265,7 +265,10 @@ BIPEDAL_CRITIC = Experiment(
             "Q of another world's expert", {"hardcore": True}, planned=True
         ),
     },
-    bars=(*tells("peaked"), *tells("fitted")),
+    bars=(
+        *tells("peaked", "a Q that believes its walker"),
+        *tells("fitted", "a free Q"),
+    ),
     start=start_critic,
     seeds=1,
 )

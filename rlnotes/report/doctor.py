@@ -478,10 +478,16 @@ def _headings(chapter: str) -> dict[str, str]:
         return {}
     cells = json.loads(path.read_text())["cells"]
     text = "\n".join("".join(x["source"]) for x in cells if x["cell_type"] != "code")
-    found = {}
-    for label, heading in re.findall(r"^(?:\(([\w-]+)\)=\n)?#+ (.+)$", text, re.M):
-        slug = re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
-        found |= {slug: heading} | ({label: heading} if label else {})
+    found, heading, labels = {}, "", []
+    for line in filter(None, text.splitlines()):
+        if label := re.fullmatch(r"\(([\w-]+)\)=", line):
+            labels.append(label[1])
+            continue
+        if title := re.fullmatch(r"#+ (.+)", line):
+            heading = title[1]
+            found[re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")] = heading
+        found |= dict.fromkeys(labels, heading)  # of a note: the section it stands in
+        labels.clear()
     return found
 
 
@@ -494,10 +500,15 @@ def section(check: Check) -> str:
     return Link(heading, f"{chapter}.html#{anchor}")
 
 
+def _unmarked(text: str) -> str:
+    """One line, without the marks of Markdown, which a cell would show."""
+    return re.sub("[`*]", "", " ".join(text.split()))
+
+
 def checks() -> Table:
     """What each compares, why its bound lies where it does, and where it is told."""
     rows = [
-        (one.name, one.title, " ".join(one.reason.split()), section(one))
+        (one.name, one.title, _unmarked(one.reason), section(one))
         for one in CHECKS.values()
     ]
     return Table(("check", "it says that", "what is compared", "section"), rows)
@@ -511,7 +522,7 @@ def symptoms(chapters: Iterable[str] | None = None) -> Table:
     of all chapters unless some are named."""
     wanted = None if chapters is None else set(chapters)
     rows = [
-        (one.symptom, one.title, one.remedy, one.name, section(one))
+        (one.symptom, one.title, _unmarked(one.remedy), one.name, section(one))
         for one in CHECKS.values()
         if wanted is None or one.section.partition("#")[0] in wanted
     ]

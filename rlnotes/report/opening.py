@@ -59,6 +59,14 @@ CHAPTERS = {
         start_seed=2,
         worst=True,
     ),
+    "aggrevated": Stills(
+        {
+            "bipedal/ppo/five-lessons": "PPO, five times as many steps",
+            "experts/bipedal/ppo": "the expert",
+        },
+        step=400,
+        start_seed=1,
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from rlnotes.autopsies import common_reset
 from rlnotes.experiments import bipedal_expert, critic_checks
-from rlnotes.experiments.bipedal_expert import BIPEDAL_CRITIC, WALKER, walker_expert
+from rlnotes.experiments.bipedal_expert import BIPEDAL_CRITIC, WALKER, free_expert
 from rlnotes.experiments.recipes import recorded
 from rlnotes.report import figures, tables
 from rlnotes.report.results import Choice, Results
@@ -124,11 +124,11 @@ def reported(reports: Sequence[Report]) -> Table:
 
 
 def critic_scatter(budget: str = "ci") -> Figure:
-    """What the recorded critic says of actions that are tried now, beside what comes of
+    """What the free critic says of actions that are tried now, beside what comes of
     them: all of it, and what is left when the mean of each moment is taken away."""
     settings = BIPEDAL_CRITIC.settings_for("peaked", budget)
     trials = bipedal_expert.actions_tried(settings, recorded(WALKER), "select")
-    said = trials.said_by(walker_expert().q)
+    said = trials.said_by(free_expert().q)
     earned = trials.returns(
         lambda episode: bipedal_expert.soft_return(
             episode, settings.agent.gamma, settings.fall_penalty

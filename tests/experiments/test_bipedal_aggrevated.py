@@ -44,6 +44,7 @@ SMALL = {"num_envs": 4, "agent.num_steps": 20, "budget.steps": 160}
             "stale-batch",
             ["agent.actions", "agent.update_epochs"],
         ),
+        (FRESHLY, "aggrevated", "free-critic", ["expert"]),
         (FRESHLY, "aggrevated", "other-expert", ["expert"]),
         (FRESHLY, "aggrevated", "round-trip", ["agent.actions"]),
         (FRESHLY, "aggrevated", "linear-mixing", ["agent.mixing_fraction"]),

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from rlnotes.doctor import examine
+from rlnotes.doctor.checks import Check
 from rlnotes.experiments import registry
 from rlnotes.paths import Run, results
 from rlnotes.report import doctor
@@ -17,6 +18,7 @@ from rlnotes.report.doctor import TWINS, Verdict
 from rlnotes.report.tables import Link
 from rlnotes.runs.store import Record
 
+BOOK = Path(__file__).parents[2] / "book"
 EXPERIMENTS = dict(registry.EXPERIMENTS)  # before the toys come
 # Controls that hand in a function of an autopsy, and are no twins of it.
 CONTROLS = {
@@ -162,10 +164,18 @@ def test_the_index_names_every_symptom_of_the_chapters_that_are_there() -> None:
     assert row[-1].href == "worlds.html#plate-autopsy"
 
 
+def page(check: Check) -> str:
+    return f"{check.section.partition('#')[0]}.ipynb"
+
+
 def test_a_section_is_a_link_once_its_chapter_is_written() -> None:
     rows = {row[0]: row for row in doctor.checks().rows}
     assert set(rows) == set(doctor.CHECKS)
     assert isinstance(rows["invented-values"][-1], Link)
+    assert rows["won-discriminator"][-1].href == "gail.html#gail-controls"  # a note
+    there = [one for one in doctor.CHECKS.values() if (BOOK / page(one)).exists()]
+    assert there
+    assert all(isinstance(doctor.section(one), Link) for one in there)
     one = replace(doctor.CHECKS["stale-copy"], section="nowhere#yet")
     assert doctor.section(one) == "nowhere (to come)"
 
