@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 # In one process, which builds the site once for all of them.
 pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.xdist_group("site")]
 
-FILMED = ("worlds", "td3bc", "gail", "parallel")  # chapters in which policies play
+FILMED = ("worlds", "td3bc", "gail", "aggrevated", "parallel")  # where policies play
 CHAPTERS = (*FILMED, "doctor")
 
 Pages = dict[Path, BeautifulSoup]

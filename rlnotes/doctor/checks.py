@@ -193,7 +193,7 @@ def foreign_successor(longest_chain: float, time_limit: int, same_starts: bool) 
     "all environments begin anew before every rollout",
     "The policy starts well and does not know how to go on.",
     "Keep the last observation of each environment and go on from it.",
-    "aggrevated#bipedal-ppo-vector",
+    "aggrevated#agg-ppo",
 )
 def common_start(continued_fractions: Sequence[float], num_envs: int) -> Sign:
     """The share of environments that go on with an episode of the rollout before. With
@@ -355,7 +355,8 @@ def ratio_at_first(first_ratio_deviation: float) -> Sign:
     "An expert's values make no better learner than a clone of it.",
     "Draw the actions of the gradient anew from the learner, at the states that were"
     " reached.",
-    "aggrevated#executed-actions",
+    "aggrevated#agg-wrong",
+    along="first",
 )
 def foreign_actions(first_score_deviation: float) -> Sign:
     """E[∇ log π(a|s)] is 0 for the learner's own draws; the largest correlation in
@@ -406,7 +407,7 @@ def silent_value(value_grad_norm: float) -> Sign:
     "every deviation of the policy is pinned at its bound",
     "No return ever rises; the policy shakes, or stands still, for ever.",
     "Look at the order of the clamp's bounds, and at where log σ begins.",
-    "aggrevated#bipedal-reinforce",
+    "aggrevated#agg-walker",
 )
 def pinned_deviation(bounded_std_fraction: float, log_std_grad_norm: float) -> Sign:
     """The share of log σ beyond its bounds, and the gradient that comes to it. Where
@@ -525,7 +526,7 @@ def won_discriminator(disc_loss: float) -> Sign:
     "the entropy bonus drives the deviation up",
     "With a slightly larger coefficient of entropy nothing is learnt any more.",
     "Lower the coefficient, or pay for the entropy of what is played.",
-    "aggrevated#aggrevated-table",
+    "aggrevated#agg-entropy",
 )
 def growing_entropy(
     entropies: Sequence[float], action_dim: int, ent_coef: float

@@ -276,25 +276,32 @@ AGGREVATED_REINFORCE = Experiment(
     budgets=BUDGETS,
     variants={
         "aggrevated": Variant("AggreVaTeD, actions drawn afresh", seeds=5),
-        "notes": Variant("nearly as in the notes, hardcore", NOTES_REINFORCE, 1),
+        "notes": Variant(
+            "nearly as in the notes, hardcore", NOTES_REINFORCE, 1, planned=True
+        ),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "min-max": Variant("Q* between 0 and 1", MIN_MAX),
         "executed-min-max": Variant(
             "executed actions, Q* between 0 and 1", {**EXECUTED, **MIN_MAX}
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
-        "stale-batch": Variant("30 passes over the same draws", STALE),
+        "stale-batch": Variant("30 passes over the same draws", STALE, planned=True),
         "free-critic": Variant("Q* that may like other actions better", FREE_CRITIC),
-        "other-expert": Variant("the expert of another world", OTHER_EXPERT),
-        "round-trip": Variant("actions through the tanh and back", ROUND_TRIP),
-        "linear-mixing": Variant("the expert plays to the end", LINEAR_TO_THE_END),
+        "other-expert": Variant(
+            "the expert of another world", OTHER_EXPERT, planned=True
+        ),
+        "round-trip": Variant(
+            "actions through the tanh and back", ROUND_TRIP, planned=True
+        ),
+        "linear-mixing": Variant(
+            "the expert plays to the end", LINEAR_TO_THE_END, planned=True
+        ),
         "pathwise": Variant("the gradient through Q*", PATHWISE),
         "dagger": Variant("DAgger", DAGGER),
     },
     bars=bars("aggrevated"),
     start=start,
     seeds=3,
-    planned=True,
 )
 
 AGGREVATED_PPO = Experiment(
@@ -304,21 +311,26 @@ AGGREVATED_PPO = Experiment(
     budgets=BUDGETS,
     variants={
         "aggrevated": Variant("AggreVaTeD with PPO's ratio", seeds=5),
-        "notes": Variant("nearly as in the notes", NOTES_PPO, 1),
+        "notes": Variant("nearly as in the notes", NOTES_PPO, 1, planned=True),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "sampled-expert": Variant("the expert plays with noise", SAMPLED_EXPERT),
         "between-players": Variant(
             "executed actions, the ratio to who played", BETWEEN_PLAYERS
         ),
-        "mixture-value": Variant("Q* less the mixture's V", MIXTURE_VALUE),
-        "unscaled": Variant("A* as it is", UNSCALED),
-        "mixture-value-unscaled": Variant(
-            "Q* less the mixture's V, as it is", {**MIXTURE_VALUE, **UNSCALED}
+        "mixture-value": Variant(
+            "Q* less the mixture's V", MIXTURE_VALUE, planned=True
         ),
-        "other-expert": Variant("the expert of another world", OTHER_EXPERT),
+        "unscaled": Variant("A* as it is", UNSCALED, planned=True),
+        "mixture-value-unscaled": Variant(
+            "Q* less the mixture's V, as it is",
+            {**MIXTURE_VALUE, **UNSCALED},
+            planned=True,
+        ),
+        "other-expert": Variant(
+            "the expert of another world", OTHER_EXPERT, planned=True
+        ),
     },
     bars=bars("aggrevated"),
     start=start,
     seeds=3,
-    planned=True,
 )

@@ -103,7 +103,6 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/ppo-vector/long-rollouts-reset": ("common-start",),
     "bipedal/ppo-vector/notes": ("common-start",),
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
-    "bipedal/aggrevated-reinforce/executed-min-max": ("foreign-actions",),
     "bipedal/aggrevated-ppo/executed-actions": ("foreign-actions",),
     "pong/ppo/value-clip": ("value-without-gradient",),
     "pong/ppo/lost-done": ("lost-ends",),

@@ -61,8 +61,10 @@ CHAPTERS = {
     ),
     "aggrevated": Stills(
         {
-            "bipedal/ppo/five-lessons": "PPO, five times as many steps",
-            "experts/bipedal/ppo": "the expert",
+            "bipedal/aggrevated-reinforce/executed-actions": (
+                "failed: executed actions"
+            ),
+            "bipedal/aggrevated-reinforce/aggrevated": "mended: drawn afresh",
         },
         step=400,
         start_seed=1,
