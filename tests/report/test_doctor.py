@@ -87,6 +87,8 @@ def judged(id: str) -> None:
             assert one.detected == one.seeds, one
         if one.kind == "healthy":
             assert set(one.fired) <= KNOWN.get(one.address, set()), one
+        if one.kind == "library":
+            assert one.says == "quiet", one
 
 
 @pytest.mark.parametrize("id", on_record(of_data=False))
