@@ -145,7 +145,8 @@ def watched(
     algorithm: str, env_id: str, thousands: int, num_envs: int = 1, **more: Any
 ) -> Mapping[str, Any]:
     """What is not a setting of its own is an option of SB3's."""
-    own = {name: more.pop(name) for name in ("normalize", "noise_std") if name in more}
+    names = {"normalize", "noise_std"} & set(more)
+    own: dict[str, Any] = {name: more.pop(name) for name in names}
     return {
         "algorithm": algorithm,
         "env_id": env_id,
