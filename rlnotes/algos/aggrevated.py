@@ -335,7 +335,8 @@ def aggregated_rows(agent: Agent, roll_in: RollIn) -> Rows:
 def exact_loss(
     agent: Agent, expert: Expert, outputs: Tensor, rows: Rows
 ) -> tuple[Tensor, Diagnostics]:
-    """Minus the mean weight of the learner's actions, summed over all of them."""
+    """Minus the mean weight of the learner's actions, summed over all of them. Equation
+    eq-aggrevated, Sun et al. (2017), and the first line of eq-gradients."""
     everywhere = torch.zeros(len(rows.obs), dtype=torch.long)
     actions = (everywhere + number for number in range(agent.policy.num_actions))
     weight = torch.stack([weights(agent, expert, rows.obs, a) for a in actions], dim=-1)
@@ -348,7 +349,7 @@ def sampled_loss(
     agent: Agent, expert: Expert, outputs: Tensor, rows: Rows
 ) -> tuple[Tensor, Diagnostics]:
     """The same from one action for each state: the gradient of the ratio, where it is
-    1, is that of the log-probability."""
+    1, is that of the log-probability. Equation eq-gradients, Sun et al. (2017)."""
     config, policy = agent.config, agent.policy
     if config.gradient == "one_step":
         action, old_log_prob, weight = rows.action, rows.log_prob, rows.weight
@@ -370,7 +371,7 @@ def pathwise_loss(
     agent: Agent, expert: Expert, outputs: Tensor, rows: Rows
 ) -> tuple[Tensor, Diagnostics]:
     """Minus Q* of an action whose noise is held fixed. What is subtracted from it would
-    have no gradient."""
+    have no gradient. Equation eq-gradients."""
     policy = agent.policy
     mean, log_std = policy.mean_and_log_std(outputs)
     action = mean + log_std.exp() * torch.randn_like(mean)
@@ -462,6 +463,7 @@ def conjugate_gradient(
 
 
 def natural_step(agent: Agent, encoded: Tensor, loss: Tensor, target_kl: float) -> None:
+    """Equation eq-natural, Kakade (2001), with F damped."""
     config, net = agent.config, agent.policy.net
     gradient = flat_gradient(loss, net)
     times = fisher_product(agent.policy, encoded, config.cg_damping)

@@ -56,7 +56,7 @@ class Config:
 
 class PeakedQ(nn.Module):
     """Two critics of how far an action is from the player's own: to be far costs
-    something, or nothing, and never pays."""
+    something, or nothing, and never pays. Equation eq-peaked."""
 
     def __init__(
         self, obs_shape: Sequence[int], action_dim: int, hidden: Sequence[int]

@@ -408,6 +408,7 @@ def silent_value(value_grad_norm: float) -> Sign:
     "No return ever rises; the policy shakes, or stands still, for ever.",
     "Look at the order of the clamp's bounds, and at where log σ begins.",
     "aggrevated#agg-walker",
+    along="first",
 )
 def pinned_deviation(bounded_std_fraction: float, log_std_grad_norm: float) -> Sign:
     """The share of log σ beyond its bounds, and the gradient that comes to it. Where

@@ -103,6 +103,7 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/ppo-vector/long-rollouts-reset": ("common-start",),
     "bipedal/ppo-vector/notes": ("common-start",),
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
+    "bipedal/aggrevated-reinforce/executed-min-max": ("foreign-actions",),
     "bipedal/aggrevated-ppo/executed-actions": ("foreign-actions",),
     "pong/ppo/value-clip": ("value-without-gradient",),
     "pong/ppo/lost-done": ("lost-ends",),
@@ -111,8 +112,9 @@ TWINS: dict[str, tuple[str, ...]] = {
     "pong/ppo/notes": ("value-without-gradient", "lost-ends", "short-sight"),
 }
 TWINS |= {
-    f"{id}/executed-actions": ("foreign-actions",)
-    for id in ("aggrevated/cartpole", "aggrevated/acrobot")
+    f"aggrevated/{world}/{variant}": ("foreign-actions",)
+    for world in ("cartpole", "acrobot")
+    for variant in ("executed-actions", "notes", "half-blind-notes")
 }
 
 
