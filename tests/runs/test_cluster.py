@@ -310,7 +310,8 @@ def test_a_node_trains_what_this_machine_would(home: Path) -> None:
     assert isinstance(sent, store.Parcel)
     here = running.run(named(3), progress=False)
     assert sent.record.rows == here.rows
-    assert sent.record.info | {"wall_seconds": 0} == here.info | {"wall_seconds": 0}
+    measured = {"wall_seconds": 0, "peak_memory_mb": 0}
+    assert sent.record.info | measured == here.info | measured
     assert sent.policies == named(3).checkpoint.read_bytes()
 
 
@@ -389,6 +390,7 @@ def kept(home: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
     infos = json.loads(record.read_text())["seeds"]
     for info in infos.values():
         assert info.pop("wall_seconds") > 0
+        assert info.pop("peak_memory_mb") > 0
     return files, infos
 
 
