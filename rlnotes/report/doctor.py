@@ -459,6 +459,7 @@ def picture(found: Sequence[Verdict]) -> Axes:
     ax.set_yticks(range(len(groups)), list(reversed(labels)))
     ax.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
     ax.set_ylim(-0.6, len(groups) - 0.4)
+    ax.set_title("faults that were put in, and checks that fire")
     return ax
 
 

@@ -1,6 +1,7 @@
 """A figure in words says what is drawn in it, and a notebook keeps the words."""
 
 import json
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -82,7 +83,10 @@ def test_a_notebook_keeps_words_and_size_with_the_picture(tmp_path: Path) -> Non
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
     )
-    NotebookClient(notebook, kernel_name="python3").execute(cwd=str(tmp_path))
+    # Whatever other tests have told matplotlib is not the kernel's affair.
+    inline = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    client = NotebookClient(notebook, kernel_name="python3")
+    client.execute(cwd=str(tmp_path), env=inline)
     (output,) = notebook.cells[1].outputs
     about = json.loads(json.dumps(output.metadata))["image/png"]
     assert about["alt"] == "Up: it from 1 to 2."
