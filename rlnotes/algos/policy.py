@@ -174,7 +174,7 @@ class Policy(nn.Module):
         """As the network sees them: standardised, equation eq-states; pictures are only
         divided."""
         if self.eye:
-            return as_channels_last(obs) / self.eye.divisor
+            return as_channels_last(obs).float().div_(self.eye.divisor)
         return (obs - self.obs_mean) / self.obs_std
 
     def encode_array(self, obs: np.ndarray) -> Tensor:
