@@ -8,7 +8,7 @@ from rlnotes.algos import dqn, ppo
 from rlnotes.algos.networks import NATURE_EYE
 from rlnotes.autopsies import short_horizon, value_clip
 from rlnotes.envs.atari import Game
-from rlnotes.experiments.base import Bar, Budget, Experiment, Variant, fresh_seeds
+from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.pixels import UNBOUNDED, GameSettings, game_world, of, start
 
 PONG = Game("pong")
@@ -45,6 +45,11 @@ DQN = dqn.Config(
     train_freq=4,
     target_update_interval=2_000,
 )
+
+# What is put back alone is put back for the first third of the way, on which it is seen
+# already; what is annealed goes on as if the rest came.
+THIRD = 5 / 16
+FIRST_THIRD = {"length": THIRD, "annealing_length": 1 / THIRD}
 
 VALUE_CLIP = of("agent", value_clip.FAULT)
 LOST_DONE = {"lost_done": True}
@@ -83,16 +88,20 @@ PONG_PPO = Experiment(
     budgets=PPO_BUDGETS,
     variants={
         "ppo": Variant("PPO", stages=(1, 4, 7)),  # of 16, for clips
-        "value-clip": Variant("value clip around the returns", VALUE_CLIP),
-        "lost-done": Variant("games that never end", LOST_DONE, seeds=1),
-        "no-skip": Variant("no frame skip", NO_SKIP, seeds=1),
+        "first-third": Variant("the first third of its steps", FIRST_THIRD),
+        "value-clip": Variant(
+            "value clip around the returns", {**FIRST_THIRD, **VALUE_CLIP}
+        ),
+        "lost-done": Variant("games that never end", {**FIRST_THIRD, **LOST_DONE}, 1),
         "no-skip-long-horizon": Variant(
             "no frame skip, the same horizon in seconds",
-            {**NO_SKIP, **of("agent", short_horizon.FOURFOLD)},
+            {**FIRST_THIRD, **NO_SKIP, **of("agent", short_horizon.FOURFOLD)},
             seeds=1,
         ),
         "short-horizon": Variant(
-            "horizon of 0.3 seconds", of("agent", short_horizon.QUARTER), seeds=1
+            "horizon of 0.3 seconds",
+            {**FIRST_THIRD, **of("agent", short_horizon.QUARTER)},
+            seeds=1,
         ),
         "given-up": Variant(
             "given up after 25,000 decisions",
@@ -106,7 +115,6 @@ PONG_PPO = Experiment(
             {"agent": DQN, "num_envs": 8, "length": 0.5},
             seeds=1,
         ),
-        **fresh_seeds(3),
     },
     bars=(Bar("PPO wins, after 2 million steps", "ppo", "iqm", ">=", 18.0),),
     start=start,

@@ -107,7 +107,7 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/aggrevated-ppo/executed-actions": ("foreign-actions",),
     "pong/ppo/value-clip": ("value-without-gradient",),
     "pong/ppo/lost-done": ("lost-ends",),
-    "pong/ppo/no-skip": ("short-sight",),
+    "pixels/credit/skip-1": ("short-sight",),
     "pong/ppo/short-horizon": ("short-sight",),
     "pong/ppo/notes": ("value-without-gradient", "lost-ends", "short-sight"),
 }

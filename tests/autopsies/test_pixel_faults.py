@@ -26,8 +26,8 @@ from rlnotes.experiments.pixels import replay_and_choice
 from rlnotes.experiments.registry import find
 
 
-def horizon(variant: str) -> float:
-    settings: Any = find("pong/ppo").settings_for(variant, "full")
+def horizon(variant: str, id: str = "pong/ppo") -> float:
+    settings: Any = find(id).settings_for(variant, "full")
     agent = settings.agent
     return short_horizon.seconds(
         agent.gamma, agent.gae_lambda, settings.game.frame_skip
@@ -41,26 +41,26 @@ def test_the_horizon_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "fires"),
+    ("id", "variant", "fires"),
     [
-        ("ppo", False),
-        ("no-skip-long-horizon", False),
-        ("no-skip", True),
-        ("short-horizon", True),
-        ("notes", True),
+        ("pong/ppo", "ppo", False),
+        ("pong/ppo", "no-skip-long-horizon", False),
+        ("pixels/credit", "skip-1", True),
+        ("pong/ppo", "short-horizon", True),
+        ("pong/ppo", "notes", True),
     ],
 )
 def test_it_fires_where_the_reward_comes_after_the_horizon(
-    variant: str, fires: bool
+    id: str, variant: str, fires: bool
 ) -> None:
-    assert short_horizon.fires(horizon(variant)) == fires
+    assert short_horizon.fires(horizon(variant, id)) == fires
 
 
 def test_the_twins_of_the_horizon_differ_by_what_they_say(differing: Any) -> None:
-    healthy = ("pong/ppo", "ppo")
+    healthy = ("pong/ppo", "first-third")
     two = {"agent.gamma", "agent.gae_lambda"}
     assert differing(healthy, ("pong/ppo", "short-horizon")) == two
-    assert differing(healthy, ("pong/ppo", "no-skip")) == {"game.frame_skip"}
+    assert differing(healthy, ("pixels/credit", "skip-1")) == {"game.frame_skip"}
 
 
 # --- pixels as they are

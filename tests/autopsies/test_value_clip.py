@@ -10,7 +10,7 @@ from rlnotes.algos import ppo
 from rlnotes.autopsies import value_clip
 from rlnotes.envs.vector import make_vec_env
 
-HEALTHY, FAULTY = ("pong/ppo", "ppo"), ("pong/ppo", "value-clip")
+HEALTHY, FAULTY = ("pong/ppo", "first-third"), ("pong/ppo", "value-clip")
 
 
 def test_the_twin_differs_by_exactly_one_setting(differing: Any) -> None:
