@@ -78,14 +78,10 @@ DOCTOR_COST = Experiment(
     },
     variants={
         "dqn": Variant("DQN, CartPole"),
-        "ppo": Variant("PPO, CartPole", {"algorithm": "ppo"}, planned=True),
-        "a2c": Variant("A2C, CartPole", {"algorithm": "a2c"}, planned=True),
-        "sac": Variant(
-            "SAC, Pendulum", {"algorithm": "sac", "length": 0.2}, planned=True
-        ),
-        "td3": Variant(
-            "TD3, Pendulum", {"algorithm": "td3", "length": 0.2}, planned=True
-        ),
+        "ppo": Variant("PPO, CartPole", {"algorithm": "ppo"}),
+        "a2c": Variant("A2C, CartPole", {"algorithm": "a2c"}),
+        "sac": Variant("SAC, Pendulum", {"algorithm": "sac", "length": 0.2}),
+        "td3": Variant("TD3, Pendulum", {"algorithm": "td3", "length": 0.2}),
     },
     bars=tuple(
         Bar(
