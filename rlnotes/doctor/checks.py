@@ -404,21 +404,26 @@ def silent_value(value_grad_norm: float) -> Sign:
 
 
 @check(
-    "every deviation of the policy is pinned at its bound",
-    "No return ever rises; the policy shakes, or stands still, for ever.",
+    "every deviation of the policy is pinned, and wide",
+    "No return ever rises; the policy shakes for ever.",
     "Look at the order of the clamp's bounds, and at where log σ begins.",
     "aggrevated#agg-walker",
     along="first",
 )
-def pinned_deviation(bounded_std_fraction: float, log_std_grad_norm: float) -> Sign:
-    """The share of log σ beyond its bounds, and the gradient that comes to it. Where
-    the bounds cut all of it and nothing comes, it cannot be unlearnt."""
+def pinned_deviation(
+    bounded_std_fraction: float, log_std_grad_norm: float, mean_log_std: float
+) -> Sign:
+    """The share of log σ beyond its bounds, the gradient that comes to it, and σ. Where
+    the bounds cut all of it and nothing comes, it cannot be unlearnt; that is an
+    illness where σ is 1 or more, and not where a policy has come down to the least
+    that it may have."""
     return Sign(
-        pinned_std.fires(bounded_std_fraction, log_std_grad_norm),
+        pinned_std.fires(bounded_std_fraction, log_std_grad_norm, mean_log_std),
         bounded_std_fraction,
         1,
-        f"{bounded_std_fraction:.0%} of all log σ lie beyond their bounds, and their"
-        f" gradient has a norm of {log_std_grad_norm:.2g}",
+        f"{bounded_std_fraction:.0%} of all log σ lie beyond their bounds, their"
+        f" gradient has a norm of {log_std_grad_norm:.2g}, and σ is"
+        f" {np.exp(mean_log_std):.2g}",
     )
 
 

@@ -178,6 +178,11 @@ def bounded_std_fraction(unbounded_log_std: Any, log_std: Any) -> float:
 
 
 @measure
+def mean_log_std(log_std: Any) -> float:
+    return float(array(log_std).mean())
+
+
+@measure
 def horizon_seconds(
     gamma: float, gae_lambda: float, frame_skip: int, frames_per_second: float
 ) -> float:

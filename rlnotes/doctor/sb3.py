@@ -364,7 +364,10 @@ def _deviation(model: Any, because: dict[str, str]) -> Numbers:
     obs, _, _ = _rollout(model)
     used = policy.get_distribution(obs).distribution.stddev.log()
     off = (used - policy.log_std).abs() > 1e-5  # exp and log round
-    found: Numbers = {"bounded_std_fraction": float(off.float().mean())}
+    found: Numbers = {
+        "bounded_std_fraction": float(off.float().mean()),
+        "log_std": float(used.mean()),
+    }
     if model._n_updates:
         found["log_std_grad_norm"] = _norm(policy.log_std.grad)
     return found

@@ -9,8 +9,9 @@ from rlnotes.envs.atari import Game
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.pixels import GameSettings, game_world, start
 from rlnotes.experiments.pong import FIRST_THIRD, PONG, PPO, PPO_BUDGETS
+from rlnotes.experiments.settings import changed
 
-EARLY_PONG = GameSettings(agent=PPO, game=PONG, **FIRST_THIRD)
+EARLY_PONG = changed(GameSettings(agent=PPO, game=PONG), FIRST_THIRD)
 AS_IT_IS = "pong/ppo/first-third"  # four frames a step, rewards at once
 
 

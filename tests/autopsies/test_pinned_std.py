@@ -68,9 +68,8 @@ def trained(updates: int, **settings: Any) -> tuple[Policy, list[dict[str, Any]]
 
 
 def fires(told: dict[str, Any]) -> bool:
-    return pinned_std.fires(
-        float(told["bounded_std_fraction"]), float(told["log_std_grad_norm"])
-    )
+    seen = "bounded_std_fraction", "log_std_grad_norm", "log_std"
+    return pinned_std.fires(*(float(told[name]) for name in seen))
 
 
 def test_it_fires_at_every_update_of_the_twin() -> None:
@@ -87,6 +86,10 @@ def test_it_is_quiet_on_the_healthy_run_which_learns_to_shake_less() -> None:
 
 
 def test_it_is_quiet_where_only_some_deviations_are_at_their_bounds() -> None:
-    assert not pinned_std.fires(0.9, 0.1)
-    assert not pinned_std.fires(1.0, 0.1)
-    assert pinned_std.fires(1.0, 0.0)
+    assert not pinned_std.fires(0.9, 0.1, 2.0)
+    assert not pinned_std.fires(1.0, 0.1, 2.0)
+    assert pinned_std.fires(1.0, 0.0, 2.0)
+
+
+def test_it_is_quiet_where_a_policy_has_come_down_to_its_lower_bound() -> None:
+    assert not pinned_std.fires(1.0, 0.0, -2.0)

@@ -273,9 +273,9 @@ TWINS: dict[str, tuple[Given, Given]] = {
             "log_std_grad_norm": 0.0,
         },
         {
-            "unbounded_log_std": np.zeros(5),
-            "log_std": np.zeros(5),
-            "log_std_grad_norm": 0.1,
+            "unbounded_log_std": np.full(5, -9.0),
+            "log_std": np.full(5, -2.0),  # it has come down to its lower bound
+            "log_std_grad_norm": 0.0,
         },
     ),
     "stale-copy": (
