@@ -23,6 +23,7 @@ class Eye:
     filters: tuple[tuple[int, int, int], ...] = ((16, 8, 4), (32, 4, 2))
     units: int = 256  # what the eye hands on
     divisor: float = 255.0  # of the pixels: an eye sees numbers from 0 to 1
+    orthogonal: bool = True  # the first weights (Saxe et al., 2014), or torch's own
 
 
 SMALL_EYE = Eye()
@@ -77,8 +78,19 @@ def _eye_layers(obs_shape: Sequence[int], eye: Eye) -> list[nn.Module]:
             f"a picture of {obs_shape[1]}×{obs_shape[2]} is too small for the filters"
             f" {eye.filters}: give the eye smaller ones, or the policy a larger picture"
         )
-    flat = nn.Linear(channels * height * width, eye.units)
-    return [*layers, nn.Flatten(-3), flat, nn.ReLU(inplace=True)]
+    layers += [nn.Flatten(-3), nn.Linear(channels * height * width, eye.units)]
+    if eye.orthogonal:
+        _begin_orthogonal(layers)
+    return [*layers, nn.ReLU(inplace=True)]
+
+
+def _begin_orthogonal(layers: Iterable[nn.Module]) -> None:
+    """As large as ReLU needs. Torch's own weights are smaller, so that with each layer
+    less of a picture comes through."""
+    for layer in layers:
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            nn.init.orthogonal_(layer.weight, nn.init.calculate_gain("relu"))
+            nn.init.zeros_(layer.bias)
 
 
 class TwinQ(nn.Module):

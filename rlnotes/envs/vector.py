@@ -23,7 +23,6 @@ from gymnasium.vector.utils import batch_space
 from rlnotes.errors import UserError, unknown
 
 Backend = Literal["sync", "async", "native", "envpool"]
-Seed = int | Sequence[int] | None
 
 NO_LIMIT = -1  # as a `max_episode_steps`, in Gymnasium too
 INT32_MAX = 2**31 - 1

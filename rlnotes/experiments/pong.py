@@ -56,9 +56,9 @@ LOST_DONE = {"lost_done": True}
 NO_SKIP = {"game.frame_skip": 1}
 GIVEN_UP = 25_000 / PPO_BUDGETS["full"].steps
 
-# Theirs, as far as it can be told with ours. (What is left: their weights begin
-# orthogonal; advantages are normalised in each batch, ours in each rollout; their rate
-# of 3e-4 is Adam's with a larger epsilon.) They gave up near 100,000 frames.
+# Theirs, as far as it can be told with ours. (What is left: advantages are normalised
+# in each batch, ours in each rollout; their rate of 3e-4 is Adam's with a larger
+# epsilon.) They gave up near 100,000 frames.
 NOTES_PPO = ppo.Config(
     clip_coef=0.1,
     num_steps=1_024,
@@ -89,6 +89,11 @@ PONG_PPO = Experiment(
     variants={
         "ppo": Variant("PPO", stages=(1, 4, 7)),  # of 16, for clips
         "first-third": Variant("the first third of its steps", FIRST_THIRD),
+        "torch-weights": Variant(
+            "torch's own first weights",
+            {**FIRST_THIRD, "eye.orthogonal": False},
+            seeds=1,
+        ),
         "value-clip": Variant(
             "value clip around the returns", {**FIRST_THIRD, **VALUE_CLIP}
         ),

@@ -1,6 +1,8 @@
 """Statistics that are kept while rows come in are those of all rows at once; eyes for
 pictures of two sizes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -63,3 +65,16 @@ def test_the_eyes_have_the_sizes_that_they_are_known_by(
     widths = [part.in_features for part in net if isinstance(part, nn.Linear)]
     assert widths == [flat, eye.units]
     assert sum(part.numel() for part in net.parameters()) == weights
+
+
+def test_an_eye_begins_orthogonal_and_hands_on_more_than_with_torchs_weights() -> None:
+    torch.manual_seed(0)
+    lively = network((4, 84, 84), (), 1, SMALL_EYE)
+    dull = network((4, 84, 84), (), 1, replace(SMALL_EYE, orthogonal=False))
+    first = lively[0]
+    assert isinstance(first, nn.Conv2d)
+    rows = first.weight.detach().flatten(1)
+    torch.testing.assert_close(rows @ rows.T, 2 * torch.eye(len(rows)))
+    pictures = torch.rand(8, 4, 84, 84)
+    seen, hardly = (net[:-1](pictures).std(0).mean().item() for net in (lively, dull))
+    assert seen > 5 * hardly
