@@ -140,7 +140,7 @@ def test_a_fall_costs_less_in_training_and_all_of_it_in_judging(
         ("hardcore/ppo", "ppo", "fall-penalty-100", "fall_penalty"),
         ("bipedal/reinforce", "reinforce", "four-passes", "agent.update_epochs"),
         ("bipedal/reinforce", "reinforce", "round-trip", "agent.log_prob"),
-        ("bipedal/reinforce", "reinforce", "no-baseline", "agent.baseline"),
+        ("bipedal/reinforce", "long-rollouts", "no-baseline", "agent.baseline"),
         ("bipedal/reinforce", "reinforce", "raw-obs", "agent.norm_obs"),
         ("bipedal/reinforce", "reinforce", "fall-penalty-100", "fall_penalty"),
         ("bipedal/reinforce", "reinforce", "short-episodes", "max_episode_steps"),
