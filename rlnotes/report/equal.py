@@ -1,0 +1,73 @@
+"""Learning curves that are cut at the same place: after as many steps, or after as many
+minutes of one core."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rlnotes.experiments.pixels import SPEED
+from rlnotes.report import statistics, tables
+from rlnotes.report.results import Results
+from rlnotes.report.tables import Table
+from rlnotes.runs.store import Record
+
+
+def value_at(record: Record, step: float, metric: str = "return") -> float:
+    """Of one seed, between two evaluations on the straight line; NaN beyond the last
+    one."""
+    steps, values = zip(*record.curve(metric), strict=True)
+    return float(np.interp(step, steps, values, left=values[0], right=np.nan))
+
+
+def at_steps(results: Results, variant: str, step: float) -> float:
+    """The IQM over seeds after so many steps."""
+    found = [value_at(record, step) for record in results.records(variant)]
+    return float("nan") if np.isnan(found).any() else statistics.iqm(found)
+
+
+def last_step(results: Results, variant: str) -> int:
+    """Of the last evaluation that all seeds have."""
+    return min(record.curve("return")[-1][0] for record in results.records(variant))
+
+
+def speed(results: Results, variant: str) -> float:
+    return float(results.number(f"{variant}/{SPEED}/median"))
+
+
+def eyes(results: Results, variants: Sequence[str]) -> Table:
+    """Returns after the steps of the first one, and after its minutes."""
+    steps = last_step(results, variants[0])
+    seconds = steps / speed(results, variants[0])
+    return Table(
+        ("", "steps a second", "after as many steps", "after as many minutes", "seeds"),
+        [
+            (
+                results.label(variant),
+                tables.number(speed(results, variant), 0),
+                tables.number(at_steps(results, variant, steps)),
+                tables.number(
+                    at_steps(results, variant, seconds * speed(results, variant))
+                ),
+                str(len(results.records(variant))),
+            )
+            for variant in variants
+        ],
+    )
+
+
+def beside(results: Results, ours: Mapping[str, str]) -> Table:
+    """Variants of a library, each where it ended, and what ours had after as many
+    steps: on the few starts of its evaluations along the way."""
+    return Table(
+        ("", "steps", "return", "ours", "after as many steps"),
+        [
+            (
+                results.label(theirs),
+                tables.text(last_step(results, theirs)),
+                tables.number(at_steps(results, theirs, last_step(results, theirs))),
+                results.label(own),
+                tables.number(at_steps(results, own, last_step(results, theirs))),
+            )
+            for theirs, own in ours.items()
+        ],
+    )
