@@ -8,10 +8,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium import spaces
 from matplotlib.axes import Axes
 
-from rlnotes.autopsies import short_horizon
+from rlnotes.algos.networks import Eye
+from rlnotes.algos.policy import Policy
+from rlnotes.autopsies import raw_pixels, short_horizon
 from rlnotes.data.rollouts import BatchPolicy
 from rlnotes.envs.atari import AtariEnv, AtariVectorEnv, Game
 from rlnotes.envs.rewards import BALL_X
@@ -83,6 +86,25 @@ def pooled(names: Sequence[str], decisions: int = 40, seed: int = 0) -> list[Axe
 def missing_pixels(before: np.ndarray, last: np.ndarray) -> int:
     """That are brighter in one frame and dark in the next."""
     return int((before.astype(int) - last > DARKER).sum())
+
+
+def untrained(name: str, eyes: Mapping[str, Eye], seed: int = 0) -> Table:
+    """What networks of these eyes get to see of a game, and what they say of it before
+    they have learnt anything; the first weights are the same."""
+    env = AtariEnv(name=name)
+    obs, _ = env.reset(seed=seed)
+    rows = []
+    for label, eye in eyes.items():
+        torch.manual_seed(seed)
+        policy = Policy.for_spaces(env.observation_space, env.action_space, (), eye=eye)
+        encoded = policy.encode_array(obs[None])
+        with torch.no_grad():
+            said = float(policy.net(encoded.clone()).abs().max())
+        largest = raw_pixels.largest_input(encoded.numpy())
+        fires = "yes" if raw_pixels.fires(largest) else "no"
+        rows.append((label, tables.number(largest), tables.varies(said, ".2f"), fires))
+    headings = ("pixels", "largest input", "largest first Q", "diagnostic fires")
+    return Table(headings, rows)
 
 
 # --- rewards

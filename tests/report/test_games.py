@@ -1,5 +1,6 @@
 """What games give a learner, against what is known of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -7,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from rlnotes.algos.networks import SMALL_EYE
 from rlnotes.envs.atari import AtariEnv, Game
 from rlnotes.experiments import registry
 from rlnotes.experiments.pong import PONG_PPO
@@ -48,6 +50,13 @@ def test_pixels_that_went_dark_are_counted_and_new_ones_are_not() -> None:
     before, last = np.zeros((2, 3, 3), np.uint8)
     before[0, 0], before[1, 1], last[2, 2] = 200, 10, 200
     assert games.missing_pixels(before, last) == 1
+
+
+def test_raw_pixels_are_large_before_anything_is_learnt() -> None:
+    eyes = {"scaled": SMALL_EYE, "raw": replace(SMALL_EYE, divisor=1.0)}
+    scaled, raw = games.untrained("breakout", eyes).rows
+    assert (scaled[-1], raw[-1]) == ("no", "yes")
+    assert float(scaled[1]) <= 1 < float(raw[1]) <= 255
 
 
 # --- rewards
