@@ -320,6 +320,17 @@ SETTINGS_OF_THE_NOTES = {
     "299": "003:419",  # steps of the longest life, by which a model was chosen
 }
 
+# What pages may quote of the worlds is what their docstrings say.
+WORLDS: tuple[type, ...] = (
+    BulletCartPoleEnv,
+    BalancingPlateEnv,
+    RaceCarEnv,
+    UMazeEnv,
+    CartPoleEnv,
+    AtariEnv,
+    PixelCartPoleEnv,
+)
+
 PAGES = [*NOTEBOOKS, *sorted(BOOK.glob("*.md"))]
 DOCUMENTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
@@ -332,9 +343,7 @@ def test_figures_in_prose_come_from_records_the_notes_or_a_world(path: Path) -> 
     counts = {str(len(entries)), str(len(entries) - ours)}
     allowed = set(NUMBER.findall(from_the_notes)) | counts
     typed = [text for text in typed_numbers(prose(path)) if text not in allowed]
-    worlds = (BulletCartPoleEnv, BalancingPlateEnv, RaceCarEnv, UMazeEnv, CartPoleEnv)
-    worlds = (*worlds, AtariEnv, PixelCartPoleEnv)
-    specified = " ".join(world.__doc__ or "" for world in worlds)
+    specified = " ".join(world.__doc__ or "" for world in WORLDS)
     numbers = {*NUMBER.findall(specified), *SETTINGS_OF_THE_NOTES}
     assert [
         text

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rlnotes.experiments.pixels import SPEED
-from rlnotes.report import statistics, tables
-from rlnotes.report.results import Results
+from rlnotes.report import addresses, statistics, tables
+from rlnotes.report.results import Choice, Results
 from rlnotes.report.tables import Table
 from rlnotes.runs.store import Record
 
@@ -34,40 +34,47 @@ def speed(results: Results, variant: str) -> float:
     return float(results.number(f"{variant}/{SPEED}/median"))
 
 
-def eyes(results: Results, variants: Sequence[str]) -> Table:
-    """Returns after the steps of the first one, and after its minutes."""
-    steps = last_step(results, variants[0])
-    seconds = steps / speed(results, variants[0])
-    return Table(
-        ("", "steps a second", "after as many steps", "after as many minutes", "seeds"),
-        [
-            (
-                results.label(variant),
-                tables.number(speed(results, variant), 0),
-                tables.number(at_steps(results, variant, steps)),
-                tables.number(
-                    at_steps(results, variant, seconds * speed(results, variant))
-                ),
-                str(len(results.records(variant))),
-            )
-            for variant in variants
-        ],
-    )
+def shared(results: Results, variants: Sequence[str]) -> tuple[int, float]:
+    """The most steps, and the most seconds of one core, that all of them had."""
+    steps = {variant: last_step(results, variant) for variant in variants}
+    seconds = (steps[variant] / speed(results, variant) for variant in variants)
+    return min(steps.values()), min(seconds)
+
+
+def eyes(results: Results, variants: Sequence[str], labels: Choice = None) -> Table:
+    """Returns after as many steps as all of them had, and after as many minutes."""
+    steps, seconds = shared(results, variants)
+    rows = [
+        (
+            results.label(variant, labels),
+            tables.number(speed(results, variant), 0),
+            tables.number(at_steps(results, variant, steps)),
+            tables.number(
+                at_steps(results, variant, seconds * speed(results, variant))
+            ),
+            str(len(results.records(variant))),
+        )
+        for variant in variants
+    ]
+    cut = f"after {tables.text(steps)} steps", f"after {seconds / 60:.0f} minutes"
+    return Table(("", "steps a second", *cut, "seeds"), rows)
 
 
 def beside(results: Results, ours: Mapping[str, str]) -> Table:
     """Variants of a library, each where it ended, and what ours had after as many
     steps: on the few starts of its evaluations along the way."""
-    return Table(
-        ("", "steps", "return", "ours", "after as many steps"),
-        [
+    rows = []
+    for theirs, own in ours.items():
+        steps = last_step(results, theirs)
+        rows.append(
             (
+                addresses.experiment_of(theirs) or theirs,
                 results.label(theirs),
-                tables.text(last_step(results, theirs)),
-                tables.number(at_steps(results, theirs, last_step(results, theirs))),
+                tables.text(steps),
+                tables.number(at_steps(results, theirs, steps)),
                 results.label(own),
-                tables.number(at_steps(results, own, last_step(results, theirs))),
+                tables.number(at_steps(results, own, steps)),
             )
-            for theirs, own in ours.items()
-        ],
-    )
+        )
+    headings = ("row", "theirs", "steps", "return", "ours", "after as many steps")
+    return Table(headings, rows)

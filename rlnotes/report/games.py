@@ -133,7 +133,7 @@ def random_pay(game: Game, num_steps: int, num_envs: int = 8, seed: int = 0) -> 
         envs.reset(seed=seed)
         space = envs.single_action_space
         assert isinstance(space, spaces.Discrete)
-        drawn = rng.integers(space.n, size=(num_steps, num_envs))
+        drawn = rng.integers(int(space.n), size=(num_steps, num_envs))
         paid = np.array([envs.step(actions)[1] for actions in drawn])
     return Pay(paid.size, int((paid > 0).sum()), int((paid < 0).sum()))
 

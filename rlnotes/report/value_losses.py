@@ -1,5 +1,5 @@
-"""What a value loss asks of V before the first step of an update, when V is still what
-it was: its gradient, for errors of any size."""
+"""What a value loss asks of V in an update, for errors of any size: its gradient, by
+default before the first step, when V is still what it was."""
 
 from collections.abc import Callable
 
@@ -21,10 +21,12 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-def gradient(loss: Loss, error: Tensor, clip_coef: float = CLIP) -> Tensor:
-    """For V of 0, which it was before, and returns that are larger by `error`: how fast
-    each row's own loss falls as V rises."""
-    value = torch.zeros_like(error, requires_grad=True)
+def gradient(
+    loss: Loss, error: Tensor, clip_coef: float = CLIP, moved: float = 0.0
+) -> Tensor:
+    """For V that was 0 and has `moved`, and returns of `error`: how fast each row's own
+    loss falls as V rises."""
+    value = torch.full_like(error, moved).requires_grad_()
     mean, _ = loss(value, torch.zeros_like(error), error, clip_coef)
     (found,) = torch.autograd.grad(mean, value)
     return -found * len(error)

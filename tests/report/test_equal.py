@@ -45,14 +45,23 @@ def test_a_slow_one_is_behind_after_as_many_minutes(
     record("toy/task", "good", {100: 0.0, 200: 10.0}, 20)
     record("toy/task", "bad", {100: 5.0, 200: 15.0}, 10)
     table = equal.eyes(Results("toy/task"), ["good", "bad"])
+    assert table.headings[2:4] == ("after 200 steps", "after 0 minutes")
     assert table.rows == [
         ("the good one", "20", "10.0", "10.0", "1"),
         ("the bad one", "10", "15.0", "5.0", "1"),
     ]
 
 
+def test_all_are_cut_where_the_first_of_them_ends(
+    record: Callable[..., None],
+) -> None:
+    record("toy/task", "good", {100: 0.0, 400: 10.0}, 80)
+    record("toy/task", "bad", {100: 5.0, 200: 15.0}, 10)
+    assert equal.shared(Results("toy/task"), ["good", "bad"]) == (200, 5.0)
+
+
 def test_ours_is_read_where_the_library_ended(record: Callable[..., None]) -> None:
     record("toy/task", "good", {100: 0.0, 200: 10.0}, 20)
     record("toy/copy", "copy", {100: 1.0, 150: 2.0}, 20)
     table = equal.beside(Results("toy/task"), {"toy/copy/copy": "good"})
-    assert table.rows == [("the copy", "150", "2.0", "the good one", "5.0")]
+    assert table.rows == [("toy/copy", "the copy", "150", "2.0", "the good one", "5.0")]
