@@ -4,9 +4,11 @@ and reckoned up for a large one."""
 from contextlib import closing
 
 import numpy as np
+from gymnasium import spaces
 
 from rlnotes.data.frames import FrameTransitions, stacks_nbytes
 from rlnotes.envs.atari import AtariVectorEnv, Game
+from rlnotes.envs.vector import led_to
 from rlnotes.report import tables
 from rlnotes.report.tables import Table
 
@@ -19,14 +21,15 @@ def filled(
     """A replay that random play has just filled."""
     rng = np.random.default_rng(seed)
     with closing(AtariVectorEnv(game, num_envs)) as envs:
-        shape = envs.single_observation_space.shape
+        shape, space = envs.single_observation_space.shape, envs.single_action_space
         assert shape is not None
+        assert isinstance(space, spaces.Discrete)
         memory = FrameTransitions(count, shape)
         obs, _ = envs.reset(seed=seed)
         for _ in range(count // num_envs):
-            actions = rng.integers(2, size=num_envs)
+            actions = rng.integers(int(space.n), size=num_envs)
             there, reward, terminated, _, infos = envs.step(actions)
-            ends = infos.get("final_obs", there)
+            ends = led_to(there, infos)
             memory.extend(obs, actions[:, None], reward, ends, terminated)
             obs = there
     return memory
