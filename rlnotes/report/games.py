@@ -23,7 +23,6 @@ from rlnotes.report import addresses, figures, tables
 from rlnotes.report.tables import Table
 
 FIELD = (68, 188)  # of Pong, in the numbers of its memory: left paddle to ours
-DARKER = 20  # of 255, by which a pixel has to differ to count
 
 
 def picture_row(pictures: Sequence[tuple[str, np.ndarray]]) -> list[Axes]:
@@ -81,11 +80,6 @@ def pooled(names: Sequence[str], decisions: int = 40, seed: int = 0) -> list[Axe
         shown += [(title, before), ("the next frame", last)]
         shown.append(("the brighter", np.maximum(before, last)))
     return picture_row(shown)
-
-
-def missing_pixels(before: np.ndarray, last: np.ndarray) -> int:
-    """That are brighter in one frame and dark in the next."""
-    return int((before.astype(int) - last > DARKER).sum())
 
 
 def untrained(name: str, eyes: Mapping[str, Eye], seed: int = 0) -> Table:
