@@ -69,6 +69,14 @@ CHAPTERS = {
         step=400,
         start_seed=1,
     ),
+    "pixels": Stills(
+        {
+            "pong/ppo/given-up": "failed: given up early",
+            "pong/ppo/ppo": "mended: learnt to the end",
+        },
+        step=400,
+        start_seed=1,
+    ),
 }
 
 
