@@ -37,6 +37,7 @@ SECONDS = {
     "intro": (20, 20),
     "ledger": (10, 15),
     "parallel": (60, 120),
+    "pixels": (60, 160),
     "reproducibility": (25, 50),
     "td3bc": (90, 240),
     "worlds": (45, 110),

@@ -11,7 +11,8 @@ from bs4 import BeautifulSoup
 # In one process, which builds the site once for all of them.
 pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.xdist_group("site")]
 
-FILMED = ("worlds", "td3bc", "gail", "aggrevated", "parallel")  # where policies play
+# Where policies play.
+FILMED = ("worlds", "td3bc", "gail", "aggrevated", "pixels", "parallel")
 CHAPTERS = (*FILMED, "doctor")
 
 Pages = dict[Path, BeautifulSoup]

@@ -90,6 +90,7 @@ def _begin_orthogonal(layers: Iterable[nn.Module]) -> None:
     for layer in layers:
         if isinstance(layer, nn.Conv2d | nn.Linear):
             nn.init.orthogonal_(layer.weight, nn.init.calculate_gain("relu"))
+            assert layer.bias is not None
             nn.init.zeros_(layer.bias)
 
 

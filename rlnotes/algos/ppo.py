@@ -96,8 +96,9 @@ def squared_value_loss(
 def clipped_value_loss(
     value: Tensor, old_value: Tensor, target: Tensor, clip_coef: float
 ) -> tuple[Tensor, Diagnostics]:
-    """Of the authors' code: V, too, is to stay close to what it was. Where that is
-    worse, it counts. The notes did as `autopsies.value_clip` does."""
+    """Equation eq-value-clip, of the authors' code: V, too, is to stay close to what it
+    was. Where that is worse, it counts. The notes did as `autopsies.value_clip` does.
+    """
     near = old_value + (value - old_value).clamp(-clip_coef, clip_coef)
     loss = torch.maximum((value - target).square(), (near - target).square()).mean()
     return loss, {"value_loss": loss.detach()}

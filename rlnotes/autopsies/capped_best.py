@@ -1,9 +1,10 @@
 """The best of many policies, chosen by a mark that all of them reach (`breakout/dqn`).
 
-Symptom: the model that was kept as the best plays no better than one of long before.
+Symptom: the model that was kept as the best plays no better than others that lasted as
+long.
 Cause: the notes reset all games every 300 steps and keep the model whose episodes were
-the longest. No episode is longer than 300, so the first model that lasts as long is the
-best for ever, whatever is learnt afterwards.
+the longest, of equals the latest. No episode is longer than 300, so from the first that
+lasts as long the latest is kept, whatever it scores.
 Diagnostic: the highest mark that chose, beside the highest that can be had. Where they
 are the same, nothing was chosen.
 """
@@ -23,8 +24,8 @@ def capped_length(episodes: Sequence[Episode], cap: int = CAP) -> float:
 
 
 def chosen(marks: Sequence[float]) -> int:
-    """Which one is kept as the best: the first that no later one exceeds."""
-    return int(np.argmax(marks))
+    """Which one is kept as the best: of equals the latest."""
+    return len(marks) - 1 - int(np.argmax(marks[::-1]))
 
 
 def fires(best_mark: float, highest: float = CAP) -> bool:

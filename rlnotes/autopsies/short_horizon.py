@@ -23,7 +23,7 @@ FOURFOLD = {"gamma": 0.99**0.25, "gae_lambda": 0.95**0.25}
 
 
 def seconds(gamma: float, gae_lambda: float, frame_skip: int) -> float:
-    """How far ahead advantages reach, in the time of the game."""
+    """Equation eq-horizon: how far ahead advantages reach, in the time of the game."""
     return frame_skip / FRAMES_PER_SECOND / (1 - gamma * gae_lambda)
 
 

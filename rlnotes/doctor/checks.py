@@ -217,7 +217,7 @@ def common_start(continued_fractions: Sequence[float], num_envs: int) -> Sign:
     "the network sees numbers that it was not made for",
     "It learns slowly and unsteadily; the first values are far larger than any reward.",
     "Divide pixels by 255; standardise other observations by mean and deviation.",
-    "pixels#breakout-dqn",
+    "pixels#pixels-raw",
 )
 def raw_inputs(largest_input: float) -> Sign:
     """The usual size of the largest input. First weights are made for inputs of about
@@ -276,7 +276,7 @@ def magnified_constant(observations: np.ndarray, obs_std: np.ndarray) -> Sign:
     "a perfect episode is not worth what it is believed to be",
     "The best episodes stop at a number far below the known one.",
     "Compare scores of the unwrapped world only, or convert them.",
-    "pixels#pixels-cartpole",
+    "pixels#pixels-ceiling",
 )
 def misread_return(ceiling: float, believed_return: float) -> Sign:
     """What the wrappers pay for an episode in which nothing can go wrong, beside what
@@ -315,7 +315,7 @@ def out_of_bounds(
     "No trend, with settings that are known to work.",
     "Keep γ and λ to the time of the world: with a quarter of the frame skip take their"
     " fourth roots.",
-    "pixels#pong-ppo",
+    "pixels#pixels-horizon",
 )
 def short_sight(horizon_seconds: float, needed_seconds: float) -> Sign:
     """How far ahead advantages reach, 1 / (1 − γλ) decisions, in seconds of the world,
@@ -373,7 +373,7 @@ def foreign_actions(first_score_deviation: float) -> Sign:
     "most of what the value function gets wrong has no gradient",
     "The value loss does not fall, whatever the policy does.",
     "Clip V around its *old* value, not around the return, or do not clip it at all.",
-    "pixels#pong-ppo",
+    "pixels#pixels-value-clip",
 )
 def value_without_gradient(first_value_grad_share: float) -> Sign:
     """The share of V's squared error in rows that the loss has a gradient for, before
@@ -390,7 +390,7 @@ def value_without_gradient(first_value_grad_share: float) -> Sign:
     "no gradient reaches the value function",
     "The value loss does not fall, whatever the policy does.",
     "Look for a coefficient of 0, a detached value or a frozen layer.",
-    "pixels#pong-ppo",
+    "pixels#pixels-value-clip",
 )
 def silent_value(value_grad_norm: float) -> Sign:
     """The gradient that an update left in the last layer of V: 0 only where nothing of

@@ -365,7 +365,7 @@ def _changed_pay(played: Played, space: spaces.Box) -> Finding | None:
         "wrappers change what an episode pays",
         f"an episode pays {share:.3g} times what the world inside pays",
         "Compare scores of the world inside, or convert them.",
-        "book/pixels.html#pixels-cartpole",
+        "book/pixels.html#pixels-ceiling",
     )
 
 

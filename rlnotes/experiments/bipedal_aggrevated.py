@@ -296,7 +296,7 @@ AGGREVATED_REINFORCE = Experiment(
         "linear-mixing": Variant(
             "the expert plays to the end", LINEAR_TO_THE_END, planned=True
         ),
-        "pathwise": Variant("the gradient through Q*", PATHWISE, planned=True),
+        "pathwise": Variant("the gradient through Q*", PATHWISE),
         "dagger": Variant("DAgger", DAGGER),
     },
     bars=bars("aggrevated"),

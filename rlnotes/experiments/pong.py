@@ -87,44 +87,53 @@ PONG_PPO = Experiment(
     settings=GameSettings(agent=PPO, game=PONG),
     budgets=PPO_BUDGETS,
     variants={
-        "ppo": Variant("PPO", stages=(1, 4, 7)),  # of 16, for clips
-        "first-third": Variant("the first third of its steps", FIRST_THIRD),
+        "ppo": Variant("PPO", seeds=1, stages=(1, 4, 7)),  # of 16, for clips
+        "first-third": Variant(
+            "the first third of its steps", FIRST_THIRD, planned=True
+        ),
         "torch-weights": Variant(
             "torch's own first weights",
             {**FIRST_THIRD, "eye.orthogonal": False},
             seeds=1,
+            planned=True,
         ),
         "value-clip": Variant(
-            "value clip around the returns", {**FIRST_THIRD, **VALUE_CLIP}
+            "value clip around the returns", {**FIRST_THIRD, **VALUE_CLIP}, planned=True
         ),
-        "lost-done": Variant("games that never end", {**FIRST_THIRD, **LOST_DONE}, 1),
+        "lost-done": Variant(
+            "games that never end", {**FIRST_THIRD, **LOST_DONE}, 1, planned=True
+        ),
         "no-skip-long-horizon": Variant(
             "no frame skip, the same horizon in seconds",
             {**FIRST_THIRD, **NO_SKIP, **of("agent", short_horizon.FOURFOLD)},
             seeds=1,
+            planned=True,
         ),
         "short-horizon": Variant(
             "horizon of 0.3 seconds",
             {**FIRST_THIRD, **of("agent", short_horizon.QUARTER)},
             seeds=1,
+            planned=True,
         ),
         "given-up": Variant(
             "given up after 25,000 decisions",
             {"length": GIVEN_UP, "agent.anneal_lr": False},
             replayed=True,
         ),
-        "notes": Variant("as in the notes, one environment", NOTES, seeds=1),
+        "notes": Variant(
+            "as in the notes, one environment", NOTES, seeds=1, planned=True
+        ),
         # The claim "PPO > A2C > DQN for sparse rewards".
         "dqn": Variant(
             "DQN, 1 million steps",
             {"agent": DQN, "num_envs": 8, "length": 0.5},
             seeds=1,
+            planned=True,
         ),
     },
     bars=(Bar("PPO wins, after 2 million steps", "ppo", "iqm", ">=", 18.0),),
     start=start,
     seeds=3,
-    planned=True,
     large_policies=True,
 )
 

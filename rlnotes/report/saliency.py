@@ -25,8 +25,8 @@ USUAL_SIZE = 84
 
 @torch.no_grad()
 def saliency(policy: Policy, stack: np.ndarray, every: int = 4) -> np.ndarray:
-    """(height, width) for a stack of pictures, measured at each `every`-th pixel and
-    interpolated between them."""
+    """Equation eq-saliency, Greydanus et al. (2018): (height, width) for a stack of
+    pictures, measured at each `every`-th pixel and interpolated between them."""
     _, height, width = stack.shape
     pixels = stack.astype(np.float32)
     scale = height / USUAL_SIZE
