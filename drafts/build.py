@@ -1,19 +1,27 @@
 """chapter.txt → a notebook without outputs.
 
-    python build.py [chapter.txt [aggrevated.ipynb]]       with RLNOTES_HOME = where the records are
+    python build.py [chapter.txt [aggrevated.ipynb]]
+
+RLNOTES_HOME says where the records are.
 
 Lines of chapter.txt that begin with %% are directives:
 
     %% md                 a Markdown cell begins
     %% code [tag ...]     a code cell begins
-    %% SECTION id ...     what follows, up to %% END, is left out unless every variant of these
-                          experiments (or the variant named by id/variant) has a record
+    %% SECTION id ...     what follows, up to %% END, is left out unless every variant
+                          of these experiments (or the variant named by id/variant) has
+                          a record
     %% END                may not be nested; both may stand inside a cell, too
-    %% CHECK: ...         a note for whoever edits; dropped, and listed if its section is kept
+    %% CHECK: ...         a note for whoever edits; dropped, and listed if its section
+                          is kept
 """
-import os, re, sys
+
+import re
+import sys
 from pathlib import Path
+
 import nbformat
+
 from rlnotes.experiments import registry
 from rlnotes.report import addresses
 from rlnotes.runs import store
@@ -25,7 +33,8 @@ target = Path(sys.argv[2]) if len(sys.argv) > 2 else here / "aggrevated.ipynb"
 
 def missing(name: str) -> list[str]:
     if name in registry.EXPERIMENTS:
-        wanted = [(name, v) for v, one in registry.find(name).variants.items() if not one.planned]
+        variants = registry.find(name).variants
+        wanted = [(name, v) for v, one in variants.items() if not one.planned]
     else:
         id, variant, _ = addresses.split(name, "")
         wanted = [(id, variant)]
@@ -57,7 +66,8 @@ for number, line in enumerate(source.read_text().splitlines(), 1):
 
 made = []
 for kind, tags, lines in cells:
-    text = re.sub(r"\n{3,}", "\n\n\n" if kind == "code" else "\n\n", "\n".join(lines).strip("\n"))
+    most = "\n\n\n" if kind == "code" else "\n\n"
+    text = re.sub(r"\n{3,}", most, "\n".join(lines).strip("\n"))
     if not text:
         continue
     make = nbformat.v4.new_markdown_cell if kind == "md" else nbformat.v4.new_code_cell
@@ -72,9 +82,11 @@ book.metadata = {
     "language_info": {"name": "python"},
 }
 nbformat.write(book, target)
-code = [line for c in made if c.cell_type == "code" for line in c.source.splitlines() if line.strip()]
+sources = [cell.source for cell in made if cell.cell_type == "code"]
+code = [line for one in sources for line in one.splitlines() if line.strip()]
 print(f"{target}: {len(made)} cells, {len(code)} lines of code (at most 240)")
 for number, lacking in dropped.items():
-    print(f"left out, line {number}: no record of {', '.join(lacking[:4])}{' …' if len(lacking) > 4 else ''}")
+    more = " …" if len(lacking) > 4 else ""
+    print(f"left out, line {number}: no record of {', '.join(lacking[:4])}{more}")
 for number, note in checks:
     print(f"to check, line {number}: {note}")
