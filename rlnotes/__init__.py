@@ -2,7 +2,7 @@
 
 The rooms, in the order in which data flows through them::
 
-    envs → data → algos → autopsies → experiments → runs → report
+    envs → data → algos → autopsies → doctor → experiments → runs → report
 
 and from there into the chapters in `book/`. A module imports only from rooms to its
 left, so a learner can be lifted out and used alone.

@@ -123,7 +123,7 @@ def processes(make: Callable[[], gym.Env[Any, Any]], num_envs: int) -> "VecEnv":
     return SubprocVecEnv([make] * num_envs, start_method="fork")
 
 
-def normalised(envs: "DummyVecEnv", norm_reward: bool) -> "VecNormalize":
+def normalised(envs: "VecEnv", norm_reward: bool) -> "VecNormalize":
     """Worlds with observations, and rewards if asked for, by their running
     deviation."""
     from stable_baselines3.common.vec_env import VecNormalize

@@ -193,7 +193,7 @@ def foreign_successor(longest_chain: float, time_limit: int, same_starts: bool) 
     "all environments begin anew before every rollout",
     "The policy starts well and does not know how to go on.",
     "Keep the last observation of each environment and go on from it.",
-    "aggrevated#agg-ppo",
+    "aggrevated#agg-vector",
 )
 def common_start(continued_fractions: Sequence[float], num_envs: int) -> Sign:
     """The share of environments that go on with an episode of the rollout before. With

@@ -146,13 +146,24 @@ def with_evaluations(
     best policy and may end the training, are others than those of the end, which are
     reported. `diagnose` adds what else is worth knowing about the episodes along the
     way. A stream of large strides is evaluated at the first step past each distance.
+
+    What a learner measures of an update before it changes anything, `first_…`, is also
+    told of the very first one: at an evaluation it may be too late to see a fault.
     """
     assert trial.policy is not None
     assert trial.best is not None
     budget, policy = settings.budget, trial.policy
+    begun = trial.evaluated > 0
     with world.stage() as stage:
         for step, diagnostics in stream:
             metrics: Metrics = {}
+            if not begun:
+                metrics = {
+                    name: float(value)
+                    for name, value in diagnostics.items()
+                    if name.startswith("first_")
+                }
+                begun = True
             reached = step * budget.evaluations // trial.steps
             if reached > trial.evaluated:
                 trial.evaluated = reached

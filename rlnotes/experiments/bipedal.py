@@ -257,15 +257,16 @@ BIPEDAL_PPO_VECTOR = Experiment(
         "reset-every-rollout": Variant("all reset every 500 steps", RESET),
         "raw-advantages": Variant("advantages as they are", RAW_ADVANTAGES),
         # Longer than an episode, as in the notes: what the reset costs there.
-        "long-rollouts": Variant("rollouts of 2,048 steps", LONG_ROLLOUTS),
+        "long-rollouts": Variant(
+            "rollouts of 2,048 steps", LONG_ROLLOUTS, planned=True
+        ),
         "long-rollouts-reset": Variant(
-            "all reset every 2,048 steps", {**LONG_ROLLOUTS, **RESET}
+            "all reset every 2,048 steps", {**LONG_ROLLOUTS, **RESET}, planned=True
         ),
     },
     bars=walks("vector"),
     start=partial(start, EASY),
     seeds=3,
-    planned=True,
 )
 
 # --- stumps, pits and stairs

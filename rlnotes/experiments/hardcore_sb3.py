@@ -4,7 +4,7 @@ ran it for 10 million steps, beside ours.
 The notes take the RL Zoo's settings, a tenth of its steps, and change three things: the
 clip is constant, the networks are larger, and rewards are not normalised. The variant
 `zoo` is the first tenth of what the Zoo did: what it anneals falls over all of its 100
-million steps.
+million steps. The worlds are EnvPool's, as in our own rows: SB3's take turns in Python.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from rlnotes.experiments.base import (
     Variant,
     new_trial,
 )
-from rlnotes.experiments.bipedal import HARD
+from rlnotes.experiments.bipedal import FALL, HARD, walkers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +69,9 @@ def options(settings: Sb3PpoSettings) -> dict[str, Any]:
 
 def start(settings: Sb3PpoSettings, seed: int) -> Trial:
     from rlnotes.algos import sb3  # nobody else here needs the library
+    from rlnotes.envs.sb3_vector import Sb3Vector
 
-    envs = sb3.vector(HARD.make, settings.num_envs)
+    envs = Sb3Vector(walkers(HARD, settings.num_envs, FALL))
     model = sb3.ppo(
         sb3.normalised(envs, settings.norm_reward),
         seed,

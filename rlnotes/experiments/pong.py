@@ -47,7 +47,8 @@ DQN = dqn.Config(
 )
 
 # What is put back alone is put back for the first third of the way, on which it is seen
-# already; what is annealed goes on as if the rest came.
+# already; what is annealed goes on as if the rest came. (So the first third of seed 0
+# is the beginning of `ppo`, and need not be trained again.)
 THIRD = 5 / 16
 FIRST_THIRD = {"length": THIRD, "annealing_length": 1 / THIRD}
 
@@ -89,7 +90,7 @@ PONG_PPO = Experiment(
     variants={
         "ppo": Variant("PPO", seeds=1, stages=(1, 4, 7)),  # of 16, for clips
         "first-third": Variant(
-            "the first third of its steps", FIRST_THIRD, planned=True
+            "the first third of its steps", FIRST_THIRD, 1, first_seed=1
         ),
         "torch-weights": Variant(
             "torch's own first weights",
@@ -98,7 +99,9 @@ PONG_PPO = Experiment(
             planned=True,
         ),
         "value-clip": Variant(
-            "value clip around the returns", {**FIRST_THIRD, **VALUE_CLIP}, planned=True
+            "value clip around the returns",
+            {**FIRST_THIRD, **VALUE_CLIP},
+            seeds=1,
         ),
         "lost-done": Variant(
             "games that never end", {**FIRST_THIRD, **LOST_DONE}, 1, planned=True

@@ -222,7 +222,6 @@ RECIPES = {
             " the finish at two metres.",
             {**ONE_START, "physics_steps": 2, "finish_radius": 2.0},
             keys=True,
-            on_demand=True,
         ),
         Recipe(
             catalogue.UMAZE,

@@ -59,8 +59,8 @@ CHECKS = {
     "value-without-gradient": Words(NO_FALL, "价值函数的误差大部分没有梯度"),
     "silent-value": Words(NO_FALL, "梯度根本传不到价值函数"),
     "pinned-deviation": Words(
-        "回报从不上升；策略要么一直抖，要么一动不动。",
-        "策略的标准差全都顶在边界上",
+        "回报从不上升；策略一直在抖。",
+        "策略的标准差全都被钉死，而且很大",
     ),
     "stale-copy": Words("损失很小，却什么也不变。", "目标网络更新得太少"),
     "common-coin": Words(

@@ -163,9 +163,14 @@ class Patient:
         return self._setting(name) or 1
 
     def _time_limit(self, name: str) -> int | None:
-        training = self._setting("max_episode_steps")
-        spec = gym.registry.get(self._world().env_id)
-        return training or (spec.max_episode_steps if spec else None)
+        world = self._world()
+        spec = gym.registry.get(world.env_id)
+        limit = (
+            self._setting("max_episode_steps")
+            or world.options.get("max_episode_steps")
+            or (spec.max_episode_steps if spec else None)
+        )
+        return limit if limit and limit > 0 else None  # −1 is none
 
     def _same_starts(self, name: str) -> bool:
         with closing(self._world().make()) as env:
@@ -177,11 +182,11 @@ class Patient:
         return space.shape[0] if isinstance(space, spaces.Box) else None
 
     def _frames_per_second(self, name: str) -> float | None:
-        pong = self.record.run.id.startswith("pong/")
+        pong = self._setting("name") == "pong"  # of its game
         return short_horizon.FRAMES_PER_SECOND if pong else None
 
     def _needed_seconds(self, name: str) -> float | None:
-        pong = self.record.run.id.startswith("pong/")
+        pong = self._setting("name") == "pong"  # of its game
         return short_horizon.PONG_SECONDS if pong else None
 
     def _world(self) -> Any:
@@ -292,8 +297,13 @@ def examine_run(id: str, variant: str | None, seed: int | None) -> Report:
 
 def healthy(experiment: Experiment[Any]) -> set[str]:
     """The variants that are said to do well: the first, its fresh seeds, and whatever a
-    bar says must reach something."""
-    bars = {bar.variant for bar in experiment.bars if bar.sense == ">="}
+    bar says must reach a number. To be no worse than another variant is not to do
+    well."""
+    bars = {
+        bar.variant
+        for bar in experiment.bars
+        if bar.sense == ">=" and not isinstance(bar.against, str)
+    }
     return {experiment.main_variant, FRESH, *bars}
 
 

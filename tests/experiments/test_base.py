@@ -218,7 +218,7 @@ def new_puppet(
             torch.manual_seed(step)
             for parameter in policy.parameters():
                 torch.nn.init.normal_(parameter)
-            yield step, {"loss": 0.5}
+            yield step, {"loss": 0.5, "first_loss": 0.7}
 
     return new_trial(policy, None, stream(), CARTPOLE, settings, **more)
 
@@ -233,6 +233,12 @@ def test_evaluations_come_at_equal_distances_and_once_more_at_the_end() -> None:
     assert steps_with("return", rows) == [25, 50, 75, 100]
     assert steps_with("loss", rows) == [25, 50, 75, 100]
     assert steps_with("final_return", rows) == [100]
+
+
+def test_what_is_measured_before_an_update_is_told_of_the_very_first_one_too() -> None:
+    _, rows = trial_of(list(range(1, 101)))
+    assert steps_with("first_loss", rows) == [1, 25, 50, 75, 100]
+    assert rows[0] == (1, {"first_loss": 0.7})
 
 
 def test_large_strides_are_evaluated_at_the_first_step_past_each_distance() -> None:

@@ -259,6 +259,6 @@ def test_what_no_chapter_reads_is_made_only_by_name(
     assert set(recipes.RECIPES) - set(made) == {
         recipe.dataset_id for recipe in recipes.RECIPES.values() if recipe.on_demand
     }
-    assert catalogue.RACECAR_NOTES not in made
-    assert main(["data", catalogue.RACECAR_NOTES]) == 0
-    assert made[-1] == catalogue.RACECAR_NOTES
+    assert catalogue.RACECAR_ONE_START not in made
+    assert main(["data", catalogue.RACECAR_ONE_START]) == 0
+    assert made[-1] == catalogue.RACECAR_ONE_START

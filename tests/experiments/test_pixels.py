@@ -88,9 +88,9 @@ def test_every_row_is_judged_unclipped(id: str) -> None:
         ("pong/a2c/a2c", "pong/a2c/one-step-targets", "agent.gae_lambda"),
         ("pong/a2c/a2c", "pong/a2c/no-grad-clip", "agent.max_grad_norm"),
         ("breakout/dqn/dqn", "breakout/dqn/small-replay", "agent.buffer_size"),
-        ("pixels/cartpole/dqn", "pixels/cartpole/divided", "divide_reward"),
-        ("pixels/cartpole/dqn", "pixels/cartpole/skip-4", "frame_skip"),
-        ("pixels/cartpole/dqn", "pixels/cartpole-line/line", "line"),
+        ("pixels/cartpole/ppo", "pixels/cartpole/divided", "divide_reward"),
+        ("pixels/cartpole/ppo", "pixels/cartpole/skip-4", "frame_skip"),
+        ("pixels/cartpole/ppo", "pixels/cartpole-line/line", "line"),
     ],
 )
 def test_the_twins_differ_by_one_thing(healthy: str, faulty: str, setting: str) -> None:
