@@ -193,9 +193,8 @@ def test_it_learns_and_is_judged_greedily_and_drawn(
 @pytest.mark.slow(seconds=10)
 def test_dqn_goes_on_with_the_pictures_that_it_has_seen(tmp_path: Path) -> None:
     experiment = find("pixels/cartpole")
-    settings = experiment.settings_for(
-        "dqn", "smoke", small("pixels/cartpole") | {"budget.steps": 600}
-    )
+    few = {"agent.learning_starts": 16, "agent.buffer_size": 64, "num_envs": 2}
+    settings = experiment.settings_for("dqn", "smoke", few | {"budget.steps": 600})
     first = experiment.trial(settings, 0)
     for step, _ in first.stream:
         if step == 100:
