@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from rlnotes import paths
 from rlnotes.errors import UserError
 from rlnotes.experiments import registry
+from rlnotes.experiments.base import World
 from rlnotes.report import clips, ledger
 from rlnotes.report.results import Results
 from rlnotes.seeding import reset_seeds
@@ -36,27 +37,28 @@ def players() -> dict[str, clips.Player]:
     """For every world that can be seen, the first experiment with a policy: of the
     variant that the ledger reports, the median seed's."""
     found: dict[str, clips.Player] = {}
-    worlds = set()
     for id, experiment in registry.EXPERIMENTS.items():
         main = experiment.main_variant
         if main not in experiment.on_record:
             continue
         results = Results(id)
         world = results.world()
-        if world.env_id in worlds or not clips.can_be_seen(world.make):
+        name = name_of(world)
+        if name in found or not clips.can_be_seen(world.make):
             continue
         try:
             policy = results.policy(main)
         except UserError:  # nothing was learnt there
             continue
-        worlds.add(world.env_id)
-        found[_name(world.env_id)] = world.make, policy.act
+        found[name] = world.make, policy.act
     return found
 
 
-def _name(env_id: str) -> str:
-    """Of a world: its words, without namespace and version."""
-    words = env_id.rpartition("/")[2].rpartition("-v")[0]
+def name_of(world: World) -> str:
+    """Of a world: its words, without namespace and version; of a game, its own."""
+    if "name" in world.options:
+        return str(world.options["name"]).replace("_", " ").title()
+    words = world.env_id.rpartition("/")[2].rpartition("-v")[0]
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", words)
 
 

@@ -5,6 +5,9 @@ from collections.abc import Callable
 import matplotlib.pyplot as plt
 import pytest
 
+from rlnotes.envs.atari import Game
+from rlnotes.experiments.base import World
+from rlnotes.experiments.pixels import judged
 from rlnotes.report import describe, front
 
 Write = Callable[..., None]
@@ -22,6 +25,11 @@ def recorded(write: Write) -> None:
 
 def test_an_agent_for_each_world_that_has_a_policy(recorded: None) -> None:
     assert list(front.players()) == ["Cart Pole"]
+
+
+def test_a_game_has_its_own_name_and_others_that_of_their_world() -> None:
+    assert front.name_of(judged(Game("basic_math"))) == "Basic Math"
+    assert front.name_of(World("rlnotes/PixelCartPole-v0")) == "Pixel Cart Pole"
 
 
 def test_they_are_drawn_and_told(recorded: None) -> None:
