@@ -2,9 +2,10 @@
 ran it for 10 million steps, beside ours.
 
 The notes take the RL Zoo's settings, a tenth of its steps, and change three things: the
-clip is constant, the networks are larger, and rewards are not normalised. The variant
-`zoo` is the first tenth of what the Zoo did: what it anneals falls over all of its 100
-million steps. The worlds are EnvPool's, as in our own rows: SB3's take turns in Python.
+clip is constant, the networks are larger, and rewards are not normalised. Ours are the
+first 3 million: with batches of 64 rows, all of it would take hours. What is annealed
+goes on as if the rest came, of 10 million steps and, in the variant `zoo`, of the Zoo's
+100 million. The worlds are EnvPool's, as in our own rows: SB3's take turns in Python.
 """
 
 from collections.abc import Callable
@@ -84,8 +85,10 @@ def start(settings: Sb3PpoSettings, seed: int) -> Trial:
     return new_trial(policy, None, stream, HARD, settings)
 
 
+STEPS = 2_949_120  # 90 rollouts of 32,768
+
 ZOO = {
-    "annealing_length": 10.0,
+    "annealing_length": 100_000_000 / STEPS,
     "anneal_clip": True,
     "norm_reward": True,
     "agent.net_arch": (64, 64),
@@ -94,22 +97,21 @@ ZOO = {
 HARDCORE_SB3_PPO = Experiment(
     id="hardcore/sb3-ppo",
     world=lambda settings: HARD,
-    settings=Sb3PpoSettings(),
-    # A rollout is 32,768 steps: the smallest budget is one of them.
+    settings=Sb3PpoSettings(annealing_length=10_000_000 / STEPS),
     budgets={
         "smoke": Budget(32_768, evaluations=1, curve_episodes=1, final_episodes=2),
         "ci": Budget(98_304, evaluations=3, curve_episodes=5, final_episodes=20),
-        "full": Budget(
-            10_000_000, evaluations=10, curve_episodes=20, final_episodes=100
-        ),
+        "full": Budget(STEPS, evaluations=10, curve_episodes=20, final_episodes=100),
     },
     variants={
-        "notes": Variant("SB3's PPO, as in the notes"),
-        "zoo": Variant("SB3's PPO, the RL Zoo's first 10 million steps", ZOO),
+        "notes": Variant("SB3's PPO as in the notes, 3 of 10 million steps"),
+        "zoo": Variant(
+            "SB3's PPO as in the RL Zoo, 3 of 100 million steps", ZOO, planned=True
+        ),
     },
     bars=(
         Bar(
-            "as in the notes, SB3's PPO does not cross the course in 10 million steps",
+            "as in the notes, SB3's PPO does not cross the course in 3 million steps",
             "notes",
             "iqm",
             "<=",
@@ -118,5 +120,4 @@ HARDCORE_SB3_PPO = Experiment(
     ),
     start=start,
     seeds=1,
-    planned=True,
 )
