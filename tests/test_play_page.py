@@ -13,6 +13,7 @@ import torch
 from gymnasium.envs.classic_control import CartPoleEnv
 from playwright.sync_api import Browser, Page, expect
 
+from rlnotes.algos import gail
 from rlnotes.report import play
 from rlnotes.report.results import Results
 
@@ -27,6 +28,10 @@ ENDED = "states => states.map((state) => leftTheTrack(state) || fell(state))"
 OUTPUTS = """([name, states]) => {
   const policy = unpacked(POLICIES[name]);
   return states.map((state) => outputs(policy, state));
+}"""
+PAY = """([name, states]) => {
+  const policy = unpacked(POLICIES[name]);
+  return states.map((state) => pay(policy, state));
 }"""
 EPISODES = """([name, starts, length, shove, limit]) => {
   const policy = unpacked(POLICIES[name]);
@@ -142,6 +147,26 @@ def test_the_networks_are_torchs(scripts: Page, name: str) -> None:
     with torch.no_grad():
         theirs = policy.net(policy.encode_array(states)).numpy()
     assert np.abs(ours - theirs).max() < 0.05
+
+
+@pytest.mark.parametrize("name", ["gail", "gail-swapped", "gail-untrained"])
+def test_the_judges_are_torchs(scripts: Page, name: str) -> None:
+    """For both actions, in states of both kinds; rounding included."""
+    run = play.PLAYERS[name].record().run
+    judge, config = play.judge_of(run)
+    policy = Results(run.id).policy(run.variant, run.seed)
+    far = np.array([2.4, 3.0, 0.21, 3.0])
+    states = np.random.default_rng(1).uniform(-far, far, (200, 4))
+    ours = np.array(scripts.evaluate(PAY, [name, states.tolist()]))
+    agent = gail.Agent(policy, config)
+    obs = policy.encode_array(states)
+    with torch.no_grad():
+        theirs = [
+            config.reward(judge(gail.features(agent, obs, torch.full((200,), action))))
+            for action in (0, 1)
+        ]
+    assert np.abs(ours.T - torch.stack(theirs).numpy()).max() < 0.05
+    assert np.ptp(ours) > 0.1
 
 
 # --- what the page says to try: name, place, length, shove, and how it ends

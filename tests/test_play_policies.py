@@ -56,6 +56,21 @@ def test_rounding_changes_no_output_by_more_than_a_twentieth(name: str) -> None:
     assert float((before - after).abs().max()) < 0.05
 
 
+JUDGED = [name for name, player in play.PLAYERS.items() if player.id == "gail/judges"]
+
+
+def test_what_a_judge_pays_is_said_in_full() -> None:
+    """Exchanged labels and a pay that is never negative."""
+    kept = {name: committed()[name]["judge"] for name in play.PLAYERS}
+    assert [name for name, judge in kept.items() if judge] == JUDGED
+    signs = {name: (kept[name]["sign"], kept[name]["softplus"]) for name in JUDGED}
+    assert signs == {
+        "gail": (1, False),
+        "gail-swapped": (-1, True),
+        "gail-untrained": (1, True),
+    }
+
+
 def test_no_number_is_off_by_more_than_half_a_step() -> None:
     weights = torch.tensor([[0.3, -1.0], [1e-9, 0.7]])
     packed = play.as_integers(weights)

@@ -5,7 +5,7 @@ Every variant differs from the first one of its experiment by what its override 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -178,6 +178,39 @@ CARTPOLE_GAIL = Experiment(
     ),
     start=partial(start_gail, CARTPOLE),
     seeds=5,
+)
+
+
+# --- CartPole: judges that are kept with the policies that they paid
+
+
+def start_judged(settings: GailSettings, seed: int) -> Trial:
+    trial = start_gail(CARTPOLE, settings, seed)
+    evaluated = trial.stream
+
+    def with_its_judge() -> Iterator[tuple[int, Metrics]]:
+        yield from evaluated
+        assert isinstance(trial.agent, gail.Agent)
+        judge = trial.agent.discriminator.state_dict()
+        trial.arrays |= {name: tensor.numpy() for name, tensor in judge.items()}
+
+    trial.stream = with_its_judge()
+    return trial
+
+
+# On the page for playing: what is paid, and what comes of it.
+JUDGES = Experiment(
+    id="gail/judges",
+    world=lambda settings: CARTPOLE,
+    settings=CARTPOLE_GAIL.settings,
+    budgets=CARTPOLE_GAIL.budgets,
+    variants={
+        name: replace(CARTPOLE_GAIL.variants[name], seeds=3, replayed=True)
+        for name in ("ten", "swapped-zero", "untrained-zero")
+    },
+    bars=(),
+    start=start_judged,
+    seeds=3,
 )
 
 

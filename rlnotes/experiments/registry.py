@@ -97,6 +97,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         experts.PENDULUM,
         experts.CARTPOLE,
         experts.ACROBOT,
+        gail.JUDGES,
         gail_racecar.REWARD_MAP,
         gail_race.RACE,
         aggrevated.CARTPOLE,

@@ -9,7 +9,13 @@ from rlnotes.algos import gail, ppo
 from rlnotes.data.rollouts import Episode
 from rlnotes.envs.racecar import WALLS
 from rlnotes.experiments import gail_questions, gail_race, gail_racecar, registry
-from rlnotes.experiments.gail import CARTPOLE, CARTPOLE_GAIL, OFFLINE, new_agent
+from rlnotes.experiments.gail import (
+    CARTPOLE,
+    CARTPOLE_GAIL,
+    JUDGES,
+    OFFLINE,
+    new_agent,
+)
 from rlnotes.runs.run import train_live
 
 pytestmark = pytest.mark.slow
@@ -148,6 +154,16 @@ def test_maps_are_kept_beside_their_numbers() -> None:
     assert kept["steps"].tolist() == [step]
     size = np.abs(kept["rewards"][0].astype(float)).mean()
     assert metrics["reward_size"] == pytest.approx(size)
+
+
+def test_a_judge_is_kept_with_the_policy_that_it_paid() -> None:
+    experiment = JUDGES
+    trial = experiment.trial(experiment.settings_for("ten", "smoke"), 0)
+    assert [name for _, row in trial.stream for name in row if name == "final_return"]
+    judge = trial.agent.discriminator.state_dict()
+    assert trial.arrays.keys() == judge.keys()
+    for name, kept in trial.arrays.items():
+        assert np.array_equal(kept, judge[name].numpy())
 
 
 def race_of(monkeypatch: pytest.MonkeyPatch, theirs: list[float]) -> dict[str, float]:

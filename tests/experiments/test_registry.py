@@ -23,6 +23,7 @@ BESIDE = {  # what rows of the ledger rest on
     "experts/bipedal",
     "experts/bipedal-critic",
     "aggrevated/soft-q",
+    "gail/judges",
     "aggrevated/entropy",
     "parallel/orchard",
     "parallel/copies",

@@ -51,25 +51,53 @@ function numbers({ step, integers }) {
   return Float32Array.from(new Int16Array(bytes.buffer), (integer) => integer * step);
 }
 
-function unpacked(policy) {
-  const layers = policy.layers.map(({ weight, bias }) => ({
+function unpackedLayers(layers) {
+  return layers.map(({ weight, bias }) => ({
     weight: numbers(weight),
     bias: numbers(bias),
   }));
-  return { ...policy, layers };
 }
 
-// One number for each action. The environment shows states as float32.
-function outputs(policy, state) {
-  let values = Float32Array.from(
+function unpacked(policy) {
+  const judge = policy.judge && {
+    ...policy.judge,
+    layers: unpackedLayers(policy.judge.layers),
+  };
+  return { ...policy, layers: unpackedLayers(policy.layers), judge };
+}
+
+// What a policy sees. The environment shows states as float32.
+function encoded(policy, state) {
+  return Float32Array.from(
     state,
     (value, i) => (Math.fround(value) - policy.obs_mean[i]) / policy.obs_std[i],
   );
-  policy.layers.forEach((layer, depth) => {
+}
+
+function through(layers, inputs) {
+  let values = inputs;
+  layers.forEach((layer, depth) => {
     values = linear(layer, values);
-    if (depth < policy.layers.length - 1) values = values.map((x) => Math.max(x, 0));
+    if (depth < layers.length - 1) values = values.map((x) => Math.max(x, 0));
   });
-  return Array.from(values);
+  return values;
+}
+
+// One number for each action.
+function outputs(policy, state) {
+  return Array.from(through(policy.layers, encoded(policy, state)));
+}
+
+// What a policy's judge pays for each action: it sees the state, which action, and
+// that the episode goes on.
+function pay(policy, state) {
+  const { mean, scale, layers, sign, softplus } = policy.judge;
+  return [[1, 0], [0, 1]].map((action) => {
+    const features = [...encoded(policy, state), ...action, 0];
+    const seen = Float32Array.from(features, (x, i) => (x - mean[i]) * scale[i]);
+    const logit = sign * through(layers, seen)[0];
+    return softplus ? Math.max(logit, 0) + Math.log1p(Math.exp(-Math.abs(logit))) : logit;
+  });
 }
 
 function linear({ weight, bias }, inputs) {

@@ -284,6 +284,14 @@
     });
   }
 
+  function drawPay() {
+    find("pay").hidden = !agent().judge;
+    if (!agent().judge) return;
+    pay(agent(), game.state).forEach((paid, action) => {
+      find(action ? "pay-right" : "pay-left").textContent = minus(paid.toFixed(2));
+    });
+  }
+
   function describe() {
     const { id, variant, seed, rank, seeds, final_return: recorded } = agent();
     const mean = Number(recorded.toFixed(1));
@@ -314,6 +322,7 @@
     drawStage();
     drawChart();
     drawThoughts();
+    drawPay();
     drawState();
   }
 
