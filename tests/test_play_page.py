@@ -177,16 +177,19 @@ TRIES = [
     ("dqn", -2.0, 1.0, 0, "track"),
     ("dqn", 1.0, 1.0, 0, "track"),
     ("gail", 0.0, 1.0, 0, "time"),
-    ("gail", 1.0, 1.0, 0, "track"),
+    ("gail", 2.0, 1.0, 0, "time"),
+    ("gail", -2.0, 1.0, 0, "time"),
+    ("gail", 0.0, 0.2, 0, "time"),
+    ("gail", 0.0, 1.5, 0, "time"),
+    ("gail", 0.0, 1.0, -50, "time"),
+    ("gail", 0.0, 1.0, -100, "pole"),
     ("gail-swapped", 0.0, 1.0, 0, "track"),
-    ("gail-swapped", -2.0, 1.0, 0, "time"),
-    ("gail-untrained", 1.0, 1.0, 0, "time"),
+    ("gail-untrained", 2.0, 1.0, 0, "time"),
     ("gail-untrained", 0.0, 0.2, 0, "time"),
     ("gail-untrained", 0.0, 1.5, 0, "time"),
     ("gail-untrained", 0.0, 1.0, -50, "time"),
     ("gail-untrained", 0.0, 1.0, -100, "pole"),
     ("dqn", 0.0, 1.0, -100, "pole"),
-    ("gail", 0.0, 1.0, -100, "pole"),
 ]
 
 
@@ -210,10 +213,18 @@ def test_only_the_repaired_q_sees_the_end_coming(scripts: Page) -> None:
         assert episode["best"][-1] < min(40, episode["best"][-20])
 
 
-def test_the_blind_one_seldom_lasts_from_the_left(scripts: Page) -> None:
-    given = ["gail-untrained", starts(10, -2.0).tolist(), 1.0, 0, 500]
-    ends = [one["end"] for one in scripts.evaluate(EPISODES, given)]
-    assert ends.count("time") < 5
+def test_judges_pay_as_the_page_says(scripts: Page) -> None:
+    """By place, for a pole that stands: from the left end of the track to the right."""
+    places = [[x, 0, 0, 0] for x in (-2, -1, 0, 1, 2)]
+    paid = {
+        name: np.mean(scripts.evaluate(PAY, [name, places]), axis=1)
+        for name in ("gail", "gail-swapped", "gail-untrained")
+    }
+    assert (np.diff(paid["gail"][:3]) > 0).all()
+    assert (np.diff(paid["gail"][2:]) < 0).all()
+    assert (np.diff(paid["gail-swapped"]) >= 0).all()
+    assert paid["gail-swapped"][4] > 10 * paid["gail-swapped"][2]
+    assert np.ptp(paid["gail-untrained"]) < 0.2 < paid["gail-untrained"].min()
 
 
 def test_exchanged_labels_lean_and_drive_to_the_right(scripts: Page) -> None:
@@ -295,14 +306,25 @@ def test_a_touch_shoves_the_agent(page: Page) -> None:
     assert place(page) - before > 0.05
 
 
+def test_what_a_judge_pays_is_shown_where_there_is_one(page: Page) -> None:
+    expect(page.locator("#play-pay")).to_be_hidden()
+    page.check("[value=gail]")
+    expect(page.locator("#play-pay")).to_be_visible()
+    assert re.fullmatch(r"−?\d\.\d\d", page.inner_text("#play-pay-left"))
+    page.check("[value=dqn]")
+    expect(page.locator("#play-pay")).to_be_hidden()
+
+
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(page: Page) -> None:
     controls = page.locator("#play").locator("input, select, button, canvas, output")
+    page.check("[value=gail]")  # with all that can be seen
     unnamed = [
         one.get_attribute("id")
         for one in controls.all()
         if not re.match(r"- '?\w+ \"", one.aria_snapshot()) and not one.inner_text()
     ]
     assert unnamed == []
+    page.reload()
     page.keyboard.press("Tab")
     expect(page.locator("#play-stage")).to_be_focused()
     page.keyboard.press("Space")
