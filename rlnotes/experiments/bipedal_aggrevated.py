@@ -317,20 +317,25 @@ AGGREVATED_PPO = Experiment(
         "between-players": Variant(
             "executed actions, the ratio to who played", BETWEEN_PLAYERS
         ),
-        "mixture-value": Variant(
-            "Q* less the mixture's V", MIXTURE_VALUE, planned=True
-        ),
-        "unscaled": Variant("A* as it is", UNSCALED, planned=True),
+        "mixture-value": Variant("Q* less the mixture's V", MIXTURE_VALUE),
+        "unscaled": Variant("A* as it is", UNSCALED),
         "mixture-value-unscaled": Variant(
-            "Q* less the mixture's V, as it is",
-            {**MIXTURE_VALUE, **UNSCALED},
-            planned=True,
+            "Q* less the mixture's V, as it is", {**MIXTURE_VALUE, **UNSCALED}
         ),
         "other-expert": Variant(
             "the expert of another world", OTHER_EXPERT, planned=True
         ),
     },
-    bars=bars("aggrevated"),
+    bars=(
+        *bars("aggrevated"),
+        Bar(
+            "with the value of the mixture in the place of V* it does not walk",
+            "mixture-value",
+            "iqm",
+            "<=",
+            200.0,
+        ),
+    ),
     start=start,
     seeds=3,
 )
