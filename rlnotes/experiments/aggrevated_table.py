@@ -31,7 +31,7 @@ from typing import Any
 
 from rlnotes.algos import aggrevated, ppo
 from rlnotes.experiments import bipedal, bipedal_aggrevated
-from rlnotes.experiments.base import Bar, Experiment, Variant
+from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.bipedal import EASY, PPO, UNBOUNDED, WalkerSettings
 from rlnotes.experiments.bipedal_aggrevated import (
     BUDGETS,
@@ -95,7 +95,11 @@ AGGREVATED_TABLE = Experiment(
     id="aggrevated/table",
     world=course,
     settings=WalkingLesson(agent=TABLE),
-    budgets=BUDGETS,
+    # Many runs: half of the time of a lesson goes into its evaluations.
+    budgets={
+        **BUDGETS,
+        "full": Budget(100_000, evaluations=5, curve_episodes=10, final_episodes=40),
+    },
     variants={"table": Variant("the table's values"), **ROWS},
     bars=(
         Bar(
