@@ -417,6 +417,19 @@ def expected_square(policy: Policy, outputs: Tensor) -> Tensor:
     return torch.cat([(-2 * log_std).exp(), torch.full_like(log_std, 2.0)], dim=-1)
 
 
+@torch.no_grad()
+def state_share(agent: Agent, expert: Expert, obs: Tensor, outputs: Tensor) -> Tensor:
+    """Of the variance of the weights, the part that lies between states and not between
+    two draws in the same one. A learner can only follow the rest."""
+    with torch.random.fork_rng(devices=[]):  # training draws as if nobody had looked
+        dist = ppo.output_distribution(agent.policy, outputs)
+        one, other = (
+            weights(agent, expert, obs, dist.sample()).double() for _ in range(2)
+        )
+    within = (one - other).square().mean() / 2
+    return 1 - within / (torch.cat([one, other]).var() + 1e-12)
+
+
 # --- steps
 
 
@@ -504,8 +517,8 @@ def update(
 ) -> Diagnostics:
     """All epochs on one roll-in, or on all states so far.
 
-    `first_score_deviation` and `first_ratio_deviation` are of the first batch, before
-    anything has changed.
+    `first_score_deviation`, `first_ratio_deviation` and `first_state_share` are of the
+    first batch, before anything has changed.
     """
     config, policy = agent.config, agent.policy
     if config.gradient == "one_step":
@@ -526,11 +539,9 @@ def update(
             encoded = policy.encode_obs(chosen.obs)
             outputs = policy.net(encoded)
             loss, diagnostics = LOSSES[config.gradient](agent, expert, outputs, chosen)
-            first = first or {
-                f"first_{name}": value
-                for name, value in diagnostics.items()
-                if name.endswith("_deviation")
-            }
+            first = first or first_diagnostics(
+                agent, expert, chosen.obs, outputs.detach(), diagnostics
+            )
             if config.ent_coef:
                 dist = ppo.output_distribution(policy, outputs)
                 loss = loss - config.ent_coef * dist.entropy().mean()
@@ -542,6 +553,24 @@ def update(
         diagnostics |= ppo.std_diagnostics(policy, outputs.detach())
     agent.updates += 1
     return diagnostics | first | update_diagnostics(agent, roll_in)
+
+
+def first_diagnostics(
+    agent: Agent,
+    expert: Expert | ValueExpert,
+    obs: Tensor,
+    outputs: Tensor,
+    diagnostics: Diagnostics,
+) -> Diagnostics:
+    """What the first batch of an update shows, before anything has changed."""
+    first = {
+        f"first_{name}": value
+        for name, value in diagnostics.items()
+        if name.endswith("_deviation")
+    }
+    if agent.config.gradient == "sampled" and isinstance(expert, Expert):
+        first["first_state_share"] = state_share(agent, expert, obs, outputs)
+    return first
 
 
 @torch.no_grad()
