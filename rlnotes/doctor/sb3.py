@@ -55,15 +55,20 @@ class Doctor(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        self._looks, self._time_limit = looks, time_limit
+        self._looks, self._said_limit = looks, time_limit
         self._learned_reward = learned_reward
+        self._patient: tuple[Any, Any] = None, None  # the model, and its worlds
+        self._next_look, self._between = 0, 1
+        self._forget()
+
+    def _forget(self) -> None:
+        """As if there had been no training."""
         self._given: Numbers = {}
         self._because: dict[str, str] = {}
         self._curves: dict[str, list[tuple[int, float]]] = {}
         self._told: set[str] = set()
         self.problems: list[str] = []  # what went wrong in a look
         self._lengths = np.zeros(0, int)
-        self._next_look, self._between = 0, 1
 
     # --- what SB3 calls; nothing may come out of it
 
@@ -103,8 +108,10 @@ class Doctor(BaseCallback):
         model, envs = self.model, self.training_env
         self._between = max(1, model._total_timesteps // self._looks)
         self._next_look = model.num_timesteps
-        if len(self._lengths) == envs.num_envs:
+        if self._patient == (model, envs) and model.num_timesteps > 0:
             return  # the training goes on
+        self._patient = model, envs
+        self._forget()
         self._lengths = np.zeros(envs.num_envs, int)
         self._longest = 0
         self._ended: dict[int, int] = {}  # lengths of episodes that ended: how many
@@ -118,8 +125,8 @@ class Doctor(BaseCallback):
         self._timeouts_known = getattr(
             getattr(model, "replay_buffer", None), "handle_timeout_termination", True
         )
-        if self._time_limit is None:
-            self._time_limit = _time_limit(envs)
+        said = self._said_limit
+        self._time_limit = _time_limit(envs) if said is None else said
 
     def _count(self) -> None:
         """At every step, so without NumPy where rows are few: that takes longer."""

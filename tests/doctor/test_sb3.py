@@ -100,6 +100,27 @@ def test_without_a_training_nothing_is_examined() -> None:
     assert (report.findings, report.quiet) == ((), {})
 
 
+@pytest.mark.parametrize("another", [False, True])
+def test_a_training_from_the_beginning_is_another_patient(another: bool) -> None:
+    """Of 300 steps without an end, the first 150 were another episode's."""
+    doctor, worlds = Doctor(), envs("Pendulum-v1")
+    few = {"n_steps": 150, "batch_size": 50, "n_epochs": 1}
+    model = trained(PPO, worlds, 150, doctor, **few)
+    if another:
+        trained(PPO, worlds, 150, doctor, **few)
+    else:
+        model.learn(150, callback=doctor)
+    assert doctor.problems == []
+    assert "an episode of 150 steps" in doctor.report().quiet["lost-ends"]
+
+
+def test_a_training_that_goes_on_is_the_same_patient() -> None:
+    doctor = Doctor()
+    model = trained(PPO, envs("Pendulum-v1"), 150, doctor, n_steps=150, batch_size=50)
+    model.learn(30, callback=doctor, reset_num_timesteps=False)
+    assert "an episode of 200 steps" in doctor.report().quiet["lost-ends"]
+
+
 # --- sick agents
 
 
