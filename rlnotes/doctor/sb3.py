@@ -138,8 +138,8 @@ class Doctor(BaseCallback):
         self._reward_max = max(self._reward_max, *rewards)
         if True in dones:
             self._end(np.flatnonzero(dones), there["infos"], there["new_obs"])
-        if self._alike and not isinstance(there["new_obs"], Mapping):
-            self._alike = different_observations(there["new_obs"]) == 1
+        if self._alike:
+            self._alike = _are_alike(there["new_obs"])
         if self._target is not None:
             said = self._target.item()
             if said != self._target_said:
@@ -272,6 +272,12 @@ def _time_limit(envs: Any) -> int | None:
         return envs.get_attr("spec")[0].max_episode_steps
     except Exception:
         return None
+
+
+def _are_alike(obs: Any) -> bool:
+    """Whether all rows, of all parts of a dictionary, are the same."""
+    parts = obs.values() if isinstance(obs, Mapping) else [obs]
+    return all(different_observations(part) == 1 for part in parts)
 
 
 def _watched(model: Any) -> Tensor | None:

@@ -157,6 +157,11 @@ class OneWorld(NoTerminalObs):
         return np.repeat(obs[:1], self.num_envs, axis=0)
 
 
+class OneWorldOfParts(OneWorld):
+    def _repeated(self, obs: Any) -> Any:
+        return {name: OneWorld._repeated(self, part) for name, part in obs.items()}
+
+
 class FreshSample(ActorCriticPolicy):
     """The log-probability of an action that nobody played."""
 
@@ -196,6 +201,13 @@ def hundredfold() -> gym.Env:
 
 def always_paid() -> gym.Env:
     return TransformReward(gym.make("CartPole-v1"), lambda _: 0.7)
+
+
+def in_parts() -> gym.Env:
+    """Observations as a dictionary."""
+    env = gym.make("CartPole-v1")
+    space = gym.spaces.Dict(all=env.observation_space)
+    return TransformObservation(env, lambda obs: {"all": obs}, space)
 
 
 SICK: dict[str, Any] = {
@@ -277,6 +289,15 @@ def test_a_learnt_reward_of_one_sign_is_found_if_it_is_said_to_be_learnt() -> No
     for learned, first in ((False, None), (True, "paid-to-live")):
         doctor = Doctor(learned_reward=learned)
         trained(A2C, envs(always_paid), 200, doctor)
+        assert doctor.report().first == first
+
+
+def test_copies_are_told_apart_by_dictionaries_too() -> None:
+    vector = envs(in_parts, 2)
+    copies = OneWorldOfParts(vector)
+    for worlds, first in ((vector, None), (copies, "identical-environments")):
+        doctor = Doctor()
+        trained(A2C, worlds, 400, doctor, policy="MultiInputPolicy")
         assert doctor.report().first == first
 
 
