@@ -253,9 +253,11 @@ class Doctor(BaseCallback):
 
 @contextmanager
 def undisturbed(policy: torch.nn.Module) -> Iterator[None]:
-    """Whatever is done inside, generators, gradients and modes are as before."""
+    """Whatever is done inside, generators, gradients and modes are as before. Inside,
+    the policy is not in training: what normalises batches would note these, too."""
     numpy_state, python_state = np.random.get_state(), random.getstate()
     modes = [(module, module.training) for module in policy.modules()]
+    policy.train(False)
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             yield

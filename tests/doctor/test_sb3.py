@@ -13,6 +13,7 @@ from gymnasium.wrappers import TransformObservation, TransformReward
 from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 
 from rlnotes.doctor import Doctor
@@ -65,6 +66,28 @@ def test_a_training_is_the_same_with_a_doctor_beside_it(
     assert all(torch.equal(*pair) for pair in zip(alone, watched, strict=True))
     assert doctor.problems == []
     assert len(doctor.report().quiet) >= 3
+
+
+class Normalised(BaseFeaturesExtractor):
+    """Notes what it sees while it is in training."""
+
+    def __init__(self, space: gym.spaces.Box) -> None:
+        super().__init__(space, features_dim=4)
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.norm(obs)
+
+
+def test_a_network_that_notes_what_it_sees_does_not_note_the_doctor() -> None:
+    made = {"policy_kwargs": {"features_extractor_class": Normalised}}
+    alone, watched = (
+        trained(DQN, envs("CartPole-v1"), 200, doctor, **QUICK_DQN, **made)
+        for doctor in (None, Doctor())
+    )
+    noted = watched.policy.state_dict()
+    for name, weight in alone.policy.state_dict().items():
+        assert torch.equal(weight, noted[name]), name
 
 
 def test_what_happens_in_a_look_stays_there() -> None:
