@@ -119,6 +119,7 @@ class Doctor(BaseCallback):
         self._alike = envs.num_envs > 1
         self._steps = 0
         self._same_starts, self._start_obs = True, None
+        self._joined = model.num_timesteps
         self._target = _watched(model)
         self._target_said = np.nan if self._target is None else self._target.item()
         self._target_changes = 0
@@ -217,13 +218,25 @@ class Doctor(BaseCallback):
         elif self._steps >= UNTIL_DIFFERENT:
             counted["different_observations"] = 1
         if self._target is not None:
-            trained = model._total_timesteps / max(1, model.num_timesteps)
-            renewals = model.tau * self._target_changes
-            counted["target_updates"] = round(renewals * max(1.0, trained))
+            counted |= self._renewals()
         if self._learned_reward and self._ended:
             share = 1.0 if self._reward_min > 0 else float(self._reward_max > 0) / 2
             counted |= {"positive_reward_fraction": share, "terminal": "zero"}
         return counted
+
+    def _renewals(self) -> Numbers:
+        """In the whole training, as they have come so far. The next one may be near:
+        until there is no time left for it, it counts."""
+        model: Any = self.model
+        begun = max(self._joined, model.learning_starts)
+        learnt = model.num_timesteps - begun
+        if learnt <= 0:
+            self._because["target_updates"] = "it has not begun to learn"
+            return {}
+        left = max(0, model._total_timesteps - model.learning_starts - learnt)
+        seen = self._target_changes
+        expected = seen + (seen + 1) * left / learnt
+        return {"target_updates": round(model.tau * expected)}
 
     def _tell(self) -> None:
         for number, finding in enumerate(self.report().findings, start=1):

@@ -331,6 +331,24 @@ def test_it_can_tell_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert "step " in said
 
 
+def test_what_is_about_to_come_is_not_called_too_seldom(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ten renewals for a horizon of ten, but none before the first is due."""
+    late = {"learning_starts": 100, "target_update_interval": 100, "train_freq": 10}
+    doctor = Doctor(looks=50, verbose=1)
+    trained(DQN, envs("CartPole-v1"), 1_300, doctor, gamma=0.9, **late)
+    assert "[stale-copy]" not in capsys.readouterr().out
+    assert "stale-copy" in doctor.report().quiet
+
+
+def test_who_joins_late_counts_from_there() -> None:
+    model = trained(DQN, envs("CartPole-v1"), 400, gamma=0.9, **QUICK_DQN)
+    doctor = Doctor()
+    model.learn(100, callback=doctor, reset_num_timesteps=False)
+    assert "stale-copy" in doctor.report().quiet
+
+
 # --- healthy ones
 
 # The RL Zoo's for this world. (Renewed at every fourth update at this rate, its values
