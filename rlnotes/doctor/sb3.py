@@ -33,6 +33,8 @@ CONTINUOUS = "actions are discrete"
 FOLLOWS = "its target follows by τ and is never renewed as a whole"
 BY_STATE = "its noise depends on the state"
 UNSCALED = "observations are not scaled"
+FOLLOWED = "VecNormalize follows all that it has seen, and a policy sees less and less"
+SHORT_REPLAY = "the replay holds less than an episode of full length"
 LOSS = "SB3's DQN has no other loss than Huber's"
 
 Numbers = dict[str, Any]
@@ -64,7 +66,7 @@ class Doctor(BaseCallback):
     def _forget(self) -> None:
         """As if there had been no training."""
         self._given: Numbers = {}
-        self._because: dict[str, str] = {}
+        self._because: dict[str, str] = {}  # by check or name; "" is none
         self._curves: dict[str, list[tuple[int, float]]] = {}
         self._told: set[str] = set()
         self.problems: list[str] = []  # what went wrong in a look
@@ -174,11 +176,10 @@ class Doctor(BaseCallback):
         elif buffer.size() and not (on_policy and buffer.generator_ready):
             for part in ON_POLICY if on_policy else OFF_POLICY:
                 self._see(part)
-        if self._given.pop("chain_rows", np.inf) <= (self._time_limit or 0):
-            self._given.pop("longest_chain")
-            self._because["foreign-successor"] = (
-                "the replay holds less than an episode of full length"
-            )
+        rows = self._given.pop("chain_rows", None)
+        if rows is not None:
+            enough = rows > (self._time_limit or 0)
+            self._because["foreign-successor"] = "" if enough else SHORT_REPLAY
         for name, value in self._given.items():
             if isinstance(value, int | float):
                 curve = self._curves.setdefault(name, [])
@@ -250,7 +251,7 @@ class Doctor(BaseCallback):
         """What the last look saw, and what was counted up to it."""
 
         def lookup(name: str, check: Check) -> Any:
-            if self._given.get(name) is None:
+            if self._because.get(check.name) or self._given.get(name) is None:
                 raise Missing(name)
             return self._given[name]
 
@@ -327,6 +328,8 @@ def _scaled(model: Any, obs: np.ndarray, because: dict[str, str]) -> Numbers:
     if normalised is None or not normalised.norm_obs:
         because |= dict.fromkeys(("hand-scaled", "magnified-constant"), UNSCALED)
         return {}
+    because["magnified-constant"] = ""
+    because["hand-scaled"] = FOLLOWED if normalised.training else ""
     stats = normalised.obs_rms
     std = np.sqrt(stats.var + normalised.epsilon)
     return {"observations": obs, "obs_mean": stats.mean, "obs_std": std}

@@ -14,7 +14,7 @@ from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecNormalize
 
 from rlnotes.doctor import Doctor
 from rlnotes.doctor.sb3 import undisturbed
@@ -347,6 +347,18 @@ def test_who_joins_late_counts_from_there() -> None:
     doctor = Doctor()
     model.learn(100, callback=doctor, reset_num_timesteps=False)
     assert "stale-copy" in doctor.report().quiet
+
+
+def test_a_scale_that_follows_is_not_compared_and_one_that_is_frozen_is() -> None:
+    for follows, first in ((True, None), (False, "hand-scaled")):
+        doctor = Doctor()
+        scaled = VecNormalize(envs("CartPole-v1"), training=follows)
+        scaled.obs_rms.var[0] = 1e4  # type: ignore[union-attr]
+        trained(A2C, scaled, 100, doctor)
+        assert doctor.problems == []
+        assert doctor.report().first == first
+        assert "magnified-constant" in doctor.report().quiet
+        assert ("hand-scaled" in doctor.report().unexamined) == follows
 
 
 # --- healthy ones
