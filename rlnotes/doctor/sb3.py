@@ -313,6 +313,11 @@ def _spread(count: int, rows: int = ROWS) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(rows, count)).astype(int))
 
 
+def _tensor(model: Any, rows: np.ndarray) -> Tensor:
+    """Where its networks are."""
+    return torch.as_tensor(rows, device=model.device)
+
+
 def _inputs(model: Any, obs: np.ndarray) -> Numbers:
     """Observations as its networks see them, and how they are scaled."""
     space, policy = model.observation_space, model.policy
@@ -344,7 +349,7 @@ def _rollout(model: Any) -> tuple[Tensor, Tensor, Tensor]:
     buffer = model.rollout_buffer
     rows = _spread(buffer.observations.shape[0] * buffer.n_envs)
     obs, action, log_prob = (
-        torch.as_tensor(column.reshape(-1, *column.shape[2:])[rows])
+        _tensor(model, column.reshape(-1, *column.shape[2:])[rows])
         for column in (buffer.observations, buffer.actions, buffer.log_probs)
     )
     if isinstance(model.action_space, spaces.Discrete):
@@ -371,7 +376,7 @@ def _ratio(model: Any, because: dict[str, str]) -> Numbers:
 
 
 def _rollout_inputs(model: Any, because: dict[str, str]) -> Numbers:
-    obs = _rollout(model)[0].numpy()
+    obs = _rollout(model)[0].cpu().numpy()
     normalised = model.get_vec_normalize_env()
     raw = obs if normalised is None else normalised.unnormalize_obs(obs)
     return _inputs(model, obs) | _scaled(model, raw, because)
@@ -414,12 +419,12 @@ def _stored(model: Any) -> tuple[np.ndarray, Tensor, Tensor]:
     obs, action = buffer.observations[rows, 0], buffer.actions[rows, 0]
     normalised = model.get_vec_normalize_env()
     seen = obs if normalised is None else normalised.normalize_obs(obs)
-    return obs, torch.as_tensor(seen), torch.as_tensor(action)
+    return obs, _tensor(model, seen), _tensor(model, action)
 
 
 def _stored_inputs(model: Any, because: dict[str, str]) -> Numbers:
     obs, seen, _ = _stored(model)
-    return _inputs(model, seen.numpy()) | _scaled(model, obs, because)
+    return _inputs(model, seen.cpu().numpy()) | _scaled(model, obs, because)
 
 
 def _q(model: Any, because: dict[str, str]) -> Numbers:

@@ -16,7 +16,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecNormalize
 
-from rlnotes.doctor import Doctor
+from rlnotes.doctor import Doctor, sb3
 from rlnotes.doctor.sb3 import undisturbed
 
 QUICK_DQN = {"learning_starts": 50, "target_update_interval": 4, "train_freq": 2}
@@ -116,6 +116,16 @@ def test_a_doctor_that_fails_does_not_stop_the_training(
         assert model.num_timesteps == 40
         assert "RuntimeError: a bug of ours" in doctor.problems
         assert isinstance(str(doctor.report()), str)
+
+
+def test_rows_are_brought_to_where_the_networks_are() -> None:
+    """A device that every machine has, though nothing can be computed there."""
+    few = {"n_steps": 64, "batch_size": 64, "n_epochs": 1}
+    on_policy: Any = trained(PPO, envs("CartPole-v1"), 64, **few)
+    off_policy: Any = trained(DQN, envs("CartPole-v1"), 64, **QUICK_DQN)
+    on_policy.device = off_policy.device = torch.device("meta")
+    rows = *sb3._rollout(on_policy), *sb3._stored(off_policy)[1:]
+    assert {one.device.type for one in rows} == {"meta"}
 
 
 def test_without_a_training_nothing_is_examined() -> None:
