@@ -9,6 +9,7 @@ in it.
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ ROWS = 256  # of what is stored, that the networks are asked about
 LARGEST_WINDOW = 20_000_000  # numbers of the replay that are compared at a look
 UNTIL_DIFFERENT = 100  # steps in which copies must have come apart
 CONTINUOUS = "actions are discrete"
+UNLIMITED = "the world has no time limit, or does not say: Doctor(time_limit=…) does"
+UNSAID = "nobody says that the reward is learnt: Doctor(learned_reward=True) does"
+ENDLESS = "no episode has ended"
+UNSEEN = "a callback does not see it; `examine` takes it"
 FOLLOWS = "its target follows by τ and is never renewed as a whole"
 BY_STATE = "its noise depends on the state"
 UNSCALED = "observations are not scaled"
@@ -168,7 +173,7 @@ class Doctor(BaseCallback):
         model: Any = self.model
         on_policy = isinstance(model, OnPolicyAlgorithm)
         buffer = model.rollout_buffer if on_policy else model.replay_buffer
-        self._because |= NOT_ON_POLICY if on_policy else NOT_OFF_POLICY
+        self._because |= NOT_IN_SB3 | (NOT_ON_POLICY if on_policy else NOT_OFF_POLICY)
         self._given |= self._counted()
         if isinstance(model.observation_space, spaces.Dict):
             reason = "observations are a dictionary"
@@ -213,13 +218,14 @@ class Doctor(BaseCallback):
             "reward_max": float(self._reward_max),
         }
         if self._time_limit is None:
-            self._because["time_limit"] = "the world has no time limit"
+            self._because["time_limit"] = UNLIMITED
         if not self._alike:
             counted["different_observations"] = len(self._lengths)
         elif self._steps >= UNTIL_DIFFERENT:
             counted["different_observations"] = 1
         if self._target is not None:
             counted |= self._renewals()
+        self._because["learned_rewards"] = ENDLESS if self._learned_reward else UNSAID
         if self._learned_reward and self._ended:
             share = 1.0 if self._reward_min > 0 else float(self._reward_max > 0) / 2
             counted |= {"positive_reward_fraction": share, "terminal": "zero"}
@@ -262,7 +268,9 @@ class Doctor(BaseCallback):
             if name in shown and name in (*MEASURES, "target_updates")
         )
         patient = type(self.model).__name__ if hasattr(self, "model") else "no training"
-        return diagnose(patient, lookup, self._because, exhibits)
+        said = diagnose(patient, lookup, self._because, exhibits)
+        wrong = {"went wrong in a look": "; ".join(self.problems)}
+        return replace(said, facts=wrong if self.problems else {})
 
 
 @contextmanager
@@ -482,7 +490,15 @@ Part = Callable[[Any, dict[str, str]], Numbers]
 
 ON_POLICY: tuple[Part, ...] = (_ratio, _rollout_inputs, _value, _deviation)
 OFF_POLICY: tuple[Part, ...] = (_chain, _stored_inputs, _q, _soft)
+NOT_IN_SB3 = dict.fromkeys(
+    (
+        *("continued_fractions", "wrap", "actions", "gae_lambda", "explored"),
+        *("first_score_deviation", "discriminator", "make_env", "demonstrations"),
+    ),
+    UNSEEN,
+)
 NOT_ON_POLICY = {
+    "q": "there is no Q",
     "replay": "there is no replay",
     "target_updates": "there is no target network",
     "value_loss": "SB3 computes its loss in private",
@@ -491,6 +507,7 @@ NOT_ON_POLICY = {
 }
 NOT_OFF_POLICY = {
     "log_prob": "there is no ratio",
+    "q": "its critics have no value for each action",
     "value_loss": "there is no V",
     "value_grad_norm": "there is no V",
     "entropies": "its bonus is that of what is played, or there is none",

@@ -115,7 +115,20 @@ def test_a_doctor_that_fails_does_not_stop_the_training(
         model = trained(A2C, envs("CartPole-v1"), 40, doctor)
         assert model.num_timesteps == 40
         assert "RuntimeError: a bug of ours" in doctor.problems
-        assert isinstance(str(doctor.report()), str)
+        assert "went wrong in a look: RuntimeError: a bug of ours" in str(
+            doctor.report()
+        )
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, DQN, SAC, TD3])
+def test_nobody_is_asked_for_what_a_callback_cannot_be_given(algorithm: Any) -> None:
+    world = "CartPole-v1" if algorithm is DQN else "Pendulum-v1"
+    small = {"policy_kwargs": {"net_arch": [8]}}
+    few = {"n_steps": 64, "batch_size": 64, "n_epochs": 1} if algorithm is PPO else {}
+    doctor = Doctor()
+    trained(algorithm, envs(world), 128, doctor, **small, **few)
+    reasons = doctor.report().unexamined.values()
+    assert [one for one in reasons if one.endswith(" given")] == []
 
 
 def test_rows_are_brought_to_where_the_networks_are() -> None:
@@ -363,7 +376,8 @@ def test_a_scale_that_follows_is_not_compared_and_one_that_is_frozen_is() -> Non
     for follows, first in ((True, None), (False, "hand-scaled")):
         doctor = Doctor()
         scaled = VecNormalize(envs("CartPole-v1"), training=follows)
-        scaled.obs_rms.var[0] = 1e4  # type: ignore[union-attr]
+        stats: Any = scaled.obs_rms
+        stats.var[0] = 1e4
         trained(A2C, scaled, 100, doctor)
         assert doctor.problems == []
         assert doctor.report().first == first
