@@ -46,6 +46,10 @@ from rlnotes.doctor.findings import Finding, Sign
 
 ALIKE = 10  # episodes that are tied together, where it may be by chance
 BY_CHANCE = 2  # steps that follow each other, where they were drawn at random
+NO_ORDER = (
+    "stored steps do not begin where the one before led: they are not in their order,"
+    " or of another number of environments"
+)
 
 
 class CannotTell(Exception):
@@ -189,10 +193,7 @@ def foreign_successor(longest_chain: float, time_limit: int, same_starts: bool) 
     it led. An end breaks the chain, so none is longer than the time limit. Where all
     episodes begin alike one may end where the next begins, but not ten in a row."""
     if longest_chain <= BY_CHANCE:
-        raise CannotTell(
-            "stored steps do not begin where the one before led: they are not in their"
-            " order, or of another number of environments"
-        )
+        raise CannotTell(NO_ORDER)
     most = ALIKE * time_limit if same_starts else time_limit
     return Sign(
         corrupted_successor.fires(int(longest_chain), most),

@@ -27,7 +27,7 @@ from rlnotes.autopsies import (
 from rlnotes.autopsies.covariate_shift import DistanceToData
 from rlnotes.data.rollouts import BatchPolicy, Episode, rollout
 from rlnotes.data.transitions import Batch
-from rlnotes.doctor.checks import CannotTell
+from rlnotes.doctor.checks import BY_CHANCE, NO_ORDER, CannotTell
 from rlnotes.seeding import reset_seeds
 
 Measure = Callable[..., Any]
@@ -109,8 +109,19 @@ def longest_episode(episodes: Sequence[Episode]) -> int:
 
 
 @measure
-def terminated_lengths(episodes: Sequence[Episode]) -> list[int]:
+def terminated_lengths__of_episodes(episodes: Sequence[Episode]) -> list[int]:
     return time_limits.terminated_lengths(episodes)
+
+
+@measure
+def terminated_lengths__of_replay(replay: Batch, num_envs: int) -> list[int]:
+    found = []
+    for env, linked in enumerate(corrupted_successor.links(replay, num_envs)):
+        if corrupted_successor.longest_run(linked) <= BY_CHANCE:
+            raise CannotTell(NO_ORDER)
+        ends = array(replay.terminated[env::num_envs])
+        found += time_limits.stored_lengths(ends, linked)
+    return found
 
 
 @measure

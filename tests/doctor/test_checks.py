@@ -140,7 +140,8 @@ def test_steps_that_are_not_in_their_order_say_nothing_of_chains() -> None:
     drawn = Batch(*(column[order] for column in rows))
     for replay, num_envs in ((drawn, 2), (rows, 1)):
         report = examine(replay=replay, num_envs=num_envs, time_limit=5)
-        assert "not in their order" in report.unexamined["foreign-successor"]
+        for name in ("foreign-successor", "clock-as-end"):
+            assert "not in their order" in report.unexamined[name]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +195,20 @@ def test_pictures_are_not_expected_to_be_standardised() -> None:
     report = examine(observations=pictures, obs_mean=0.0, obs_std=255.0)
     assert report.findings == ()
     assert {"raw-inputs", "magnified-constant"} <= set(report.quiet)
+
+
+def test_a_replay_tells_of_clocks_too() -> None:
+    """Of the episodes that are whole in it."""
+    rows = stored(False)  # all of them out of time after five steps
+    clock = torch.arange(len(rows.obs)) // 2 % 5 == 4
+    given: Given = {"num_envs": 2, "time_limit": 5}
+    faulty = examine(replay=rows._replace(terminated=clock), **given)
+    assert faulty.fired == ["clock-as-end"]
+    assert "100% of the 14 ends" in faulty.findings[0].evidence
+    other = examine(replay=rows._replace(terminated=clock), **given | {"time_limit": 6})
+    assert "clock-as-end" in other.quiet
+    numbers = rows._replace(obs=rows.obs[:, 0], next_obs=rows.next_obs[:, 0])
+    assert "foreign-successor" in examine(replay=numbers, **given).quiet
 
 
 def test_a_replay_may_have_any_common_form() -> None:
