@@ -184,6 +184,8 @@ def num_envs(vector_obs: np.ndarray) -> int:
 def times_usual_distance(
     demonstrations: Sequence[Episode], episodes: Sequence[Episode]
 ) -> float:
+    if len(demonstrations) < 2:
+        raise CannotTell("it takes two demonstrations to say what is usual")
     distance = DistanceToData(demonstrations)
     return float(np.median([distance.farthest(one) for one in episodes]))
 

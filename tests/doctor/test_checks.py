@@ -478,6 +478,11 @@ def test_a_short_replay_cannot_show_a_chain() -> None:
     assert "500 steps" in report.unexamined["foreign-successor"]
 
 
+def test_one_demonstration_does_not_say_what_is_usual() -> None:
+    report = examine(demonstrations=[line(0)], episodes=[line(9)])
+    assert "two demonstrations" in report.unexamined["leaves-data"]
+
+
 def test_an_entropy_that_nobody_pays_for_may_grow() -> None:
     given = TWINS["growing-entropy"][0]
     assert examine(**given | {"ent_coef": 0.0}).findings == ()
