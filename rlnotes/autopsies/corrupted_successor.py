@@ -51,9 +51,14 @@ AFTER_ANY_END: dict[str, Any] = {"successor": start_after_any_end}
 def longest_chain(replay: Batch, num_envs: int) -> int:
     """The most transitions of one environment that follow each other without a break,
     in a replay to which `num_envs` environments add in turn."""
-    found = replay.next_obs[:-num_envs] == replay.obs[num_envs:]
-    linked = found.flatten(1).all(1).numpy()
-    return max(longest_run(linked[first::num_envs]) for first in range(num_envs))
+    return max(longest_run(linked) for linked in links(replay, num_envs))
+
+
+def links(replay: Batch, num_envs: int) -> list[np.ndarray]:
+    """Of each environment: whether its transitions led to where the next one begins."""
+    same = replay.next_obs[:-num_envs] == replay.obs[num_envs:]
+    linked = same.reshape(len(same), -1).all(1).numpy()
+    return [linked[first::num_envs] for first in range(num_envs)]
 
 
 def longest_run(linked: np.ndarray) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import VectorWrapper
 
 from rlnotes.data.rollouts import Episode
@@ -34,6 +35,15 @@ class TruncationTerminates(VectorWrapper):
 def terminated_lengths(episodes: Sequence[Episode]) -> list[int]:
     """Of the episodes that are said to have ended."""
     return [len(episode.rewards) for episode in episodes if episode.terminated]
+
+
+def stored_lengths(terminated: np.ndarray, linked: np.ndarray) -> list[int]:
+    """The same from transitions of one environment, given whether each led to where
+    the next begins. The first episode may have begun before them, and does not count.
+    """
+    over = terminated.astype(bool)
+    last = np.flatnonzero(over | np.append(~linked, False))
+    return np.diff(last)[over[last[1:]]].tolist()
 
 
 def fires(terminated_lengths: Collection[int], time_limit: int) -> bool:

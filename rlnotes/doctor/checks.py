@@ -11,10 +11,11 @@ of an autopsy. The docstring says what is compared and why the bound lies where 
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from rlnotes.algos.gail import Terminal
 from rlnotes.algos.ppo import LEAST_OBS_STD
 from rlnotes.autopsies import (
     common_reset,
@@ -44,6 +45,11 @@ from rlnotes.autopsies import (
 from rlnotes.doctor.findings import Finding, Sign
 
 ALIKE = 10  # episodes that are tied together, where it may be by chance
+BY_CHANCE = 2  # steps that follow each other, where they were drawn at random
+NO_ORDER = (
+    "stored steps do not begin where the one before led: they are not in their order,"
+    " or of another number of environments"
+)
 
 
 class CannotTell(Exception):
@@ -87,6 +93,13 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
+
+
+def _horizon(gamma: float) -> float:
+    """How many steps ahead γ looks."""
+    if gamma >= 1:
+        raise CannotTell(f"γ = {gamma:g} looks ahead without end")
+    return 1 / (1 - gamma)
 
 
 def check(
@@ -179,6 +192,8 @@ def foreign_successor(longest_chain: float, time_limit: int, same_starts: bool) 
     """Steps that follow each other in the replay, each beginning where the one before
     it led. An end breaks the chain, so none is longer than the time limit. Where all
     episodes begin alike one may end where the next begins, but not ten in a row."""
+    if longest_chain <= BY_CHANCE:
+        raise CannotTell(NO_ORDER)
     most = ALIKE * time_limit if same_starts else time_limit
     return Sign(
         corrupted_successor.fires(int(longest_chain), most),
@@ -239,6 +254,8 @@ def raw_inputs(largest_input: float) -> Sign:
 def hand_scaled(observations: np.ndarray, obs_std: np.ndarray) -> Sign:
     """The spread of each feature after the scaling. Standardised it is 1; twice or half
     as much is no standardising."""
+    if observations.ndim > 2:
+        raise CannotTell("pictures are not standardised")
     spread = (observations.std(0) / obs_std)[np.ptp(observations, axis=0) > 0]
     if not len(spread):
         raise CannotTell("no feature varies")
@@ -260,10 +277,12 @@ def hand_scaled(observations: np.ndarray, obs_std: np.ndarray) -> Sign:
 def magnified_constant(observations: np.ndarray, obs_std: np.ndarray) -> Sign:
     """What features that never varied are divided by. Next to 0, it blows up the first
     step that one of them takes."""
-    constant = constant_feature.never_varied(observations)
-    least = float(obs_std[constant].min()) if len(constant) else 1.0
+    rows = observations.reshape(len(observations), -1)
+    std = np.broadcast_to(obs_std, observations.shape[1:]).ravel()
+    constant = constant_feature.never_varied(rows)
+    least = float(std[constant].min()) if len(constant) else 1.0
     return Sign(
-        constant_feature.fires(observations, obs_std),
+        constant_feature.fires(rows, std),
         least,
         LEAST_OBS_STD,
         f"features {constant.tolist()} never vary and are divided by {least:.2g}"
@@ -437,7 +456,7 @@ def stale_copy(target_updates: float, gamma: float) -> Sign:
     """Renewals of the target in the whole training, beside the horizon 1 / (1 − γ).
     Between two of them Q learns one backup, so with fewer it cannot see as far as γ
     does."""
-    horizon = 1 / (1 - gamma)
+    horizon = _horizon(gamma)
     return Sign(
         stale_target.fires(target_updates, gamma),
         target_updates,
@@ -477,11 +496,13 @@ def common_coin(explored: np.ndarray) -> Sign:
     " after an end.",
     "gail#who-pays",
 )
-def paid_to_live(positive_reward_fraction: float, terminal: str) -> Sign:
+def paid_to_live(positive_reward_fraction: float, terminal: Terminal) -> Sign:
     """The share of positive rewards, where an end pays nothing. At 1 every step is
     worth having, at 0 every end is."""
+    if terminal not in get_args(Terminal):
+        raise CannotTell(f"terminal is one of {', '.join(get_args(Terminal))}")
     return Sign(
-        survival.fires(positive_reward_fraction, terminal),  # type: ignore[arg-type]
+        survival.fires(positive_reward_fraction, terminal),
         positive_reward_fraction,
         float(positive_reward_fraction > 0.5),
         f"{positive_reward_fraction:.0%} of the rewards are positive, and an end is"
@@ -586,6 +607,7 @@ def impossible_values(
 ) -> Sign:
     """The mean value beside the best reward at every step for ever. Beyond that by half
     of all that rewards can make a difference of is no error of a critic in training."""
+    _horizon(gamma)
     allowed = extrapolation.most_allowed(reward_max, gamma, entropy_bonus)
     return Sign(
         extrapolation.fires_without_play(

@@ -5,22 +5,25 @@ from what is given, and where neither is possible the check is not examined, and
 report says what was missing.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from rlnotes.doctor.checks import CHECKS, CannotTell, Check
 from rlnotes.doctor.findings import Exhibit, Finding, Report
-from rlnotes.doctor.measures import MEASURES, needs
+from rlnotes.doctor.measures import MEASURES, given_as, has_nan
 from rlnotes.errors import unknown
 
 # What can be given, and what it is.
 GIVEN: dict[str, str] = {
     # what was played, stored or shown
-    "episodes": "a list of Episode that the policy played",
-    "demonstrations": "a list of Episode that it learns from",
-    "replay": "stored transitions in their order: a Batch, or obs, action, reward,"
-    " next_obs, terminated",
+    "episodes": "a list of rlnotes.data.rollouts.Episode that the policy played",
+    "demonstrations": "a list of such that it learns from",
+    "replay": "stored transitions in their order: a Batch, a dictionary or a list of"
+    " obs, action, reward, next_obs, terminated",
     "observations": "observations as the world gives them, one per row",
     "seen": "observations as the network sees them, one per row",
     "vector_obs": "what a vector shows after some steps with different actions, one"
@@ -29,9 +32,9 @@ GIVEN: dict[str, str] = {
     "actions": "what was played, one per row",
     "learned_rewards": "what a learnt reward paid",
     # networks, as functions
-    "policy": "a function from observations to actions",
+    "policy": "a function from observations to actions, both arrays",
     "q": "a network from observations to one value per action",
-    "critic": "a function from observations and actions to values",
+    "critic": "a function from observations and actions, both tensors, to values",
     "discriminator": "a function from features to the logit of 'demonstrated'",
     "expert_features": "what it sees of demonstrations, one per row",
     "policy_features": "what it sees of the policy, one per row",
@@ -59,7 +62,8 @@ GIVEN: dict[str, str] = {
     "action_low": "the lower bounds of actions",
     "action_high": "the upper bounds of actions",
     "action_dim": "how many continuous actions there are",
-    "terminal": "what an end is worth to a learnt reward: 'zero', or else",
+    "terminal": "what an end is worth to a learnt reward: zero, absorbing,"
+    " absorbing_per_state",
     "entropy_bonus": "the most that an entropy bonus pays per step",
     "frame_skip": "frames per decision",
     "frames_per_second": "of the world",
@@ -73,7 +77,6 @@ GIVEN: dict[str, str] = {
     "first_score_deviation": "E[∇ log π] of an update's actions, in standard errors",
 }
 DEFAULTS: dict[str, Any] = {
-    "num_envs": 1,
     "entropy_bonus": 0.0,
     "same_starts": False,
 }
@@ -122,8 +125,9 @@ def diagnose(
     bounds: dict[str, float] = {}
     for check in CHECKS.values():
         try:
-            values = [_resolved(name, check, lookup, measured) for name in check.needs]
-            sign = check.look(*values)
+            sign = _called(check.look, check, lookup, measured)
+            if np.isnan([sign.measured, sign.bound]).any():
+                raise CannotTell(f"the number that it goes by is NaN: {sign.evidence}")
         except Missing as missing:
             name, said = str(missing), because or {}
             reason = said.get(check.name) or said.get(name) or f"no {name} given"
@@ -143,11 +147,27 @@ def diagnose(
     return Report(patient, tuple(findings), quiet, unexamined, exhibits=shown)
 
 
+def _called(
+    function: Callable[..., Any],
+    check: Check,
+    lookup: Lookup,
+    measured: dict[tuple[str, str], Any],
+) -> Any:
+    """With what it asks for, in the form in which it does."""
+    values = []
+    for name, asked in inspect.signature(function).parameters.items():
+        value = given_as(asked.annotation, _resolved(name, check, lookup, measured))
+        if has_nan(value):
+            raise CannotTell(f"there is NaN in {name}")
+        values.append(value)
+    return function(*values)
+
+
 def _resolved(
     name: str, check: Check, lookup: Lookup, measured: dict[tuple[str, str], Any]
 ) -> Any:
-    """Given, measured before, measured now, or usual; else `Missing`, with the first
-    thing that would be needed."""
+    """Given, measured before, measured now, or usual; else `Missing`, with what could
+    be given, or the first thing of it."""
     try:
         return lookup(name, check)
     except Missing as missing:
@@ -157,11 +177,11 @@ def _resolved(
         return measured[key]
     for number, way in enumerate(MEASURES.get(name, ())):
         try:
-            values = [_resolved(one, check, lookup, measured) for one in needs(way)]
+            measured[key] = _called(way, check, lookup, measured)
         except Missing as missing:
-            lacking = missing if number == 0 else lacking
+            if number == 0 and name not in GIVEN:
+                lacking = missing
             continue
-        measured[key] = way(*values)
         return measured[key]
     if name in DEFAULTS:
         return DEFAULTS[name]

@@ -27,7 +27,7 @@ from rlnotes.autopsies import (
 from rlnotes.autopsies.covariate_shift import DistanceToData
 from rlnotes.data.rollouts import BatchPolicy, Episode, rollout
 from rlnotes.data.transitions import Batch
-from rlnotes.doctor.checks import CannotTell
+from rlnotes.doctor.checks import BY_CHANCE, NO_ORDER, CannotTell
 from rlnotes.seeding import reset_seeds
 
 Measure = Callable[..., Any]
@@ -53,17 +53,51 @@ def array(value: Any) -> np.ndarray:
     )
 
 
+def tensor(value: Any) -> Tensor:
+    """As networks expect it: NumPy's numbers are twice as long."""
+    made = value if isinstance(value, Tensor) else torch.as_tensor(array(value))
+    return made.to(torch.get_default_dtype()) if made.dtype == torch.float64 else made
+
+
 def batch(replay: Any) -> Batch:
-    """Five columns, under their names or in their order."""
-    if isinstance(replay, Batch):
-        return replay
+    """Five columns, under their names or in their order. A row is a step, or the steps
+    of several environments."""
     names = Batch._fields
-    columns = (
-        [replay[name] for name in names] if isinstance(replay, Mapping) else replay
-    )
-    if len(columns) != len(names):
+    if isinstance(replay, Mapping):
+        replay = [replay[name] for name in names if name in replay]
+    if len(replay) != len(names):
         raise CannotTell(f"a replay has the columns {', '.join(names)}")
-    return Batch(*(torch.as_tensor(array(column)) for column in columns))
+    rows = Batch(*(tensor(column) for column in replay))
+    lengths = [len(column) for column in rows]
+    if len(set(lengths)) > 1:
+        raise CannotTell(f"the columns of the replay have {lengths} rows")
+    if rows.terminated.ndim > 1 and rows.terminated.shape[1] > 1:
+        rows = Batch(*(column.flatten(0, 1) for column in rows))
+    reward, terminated = rows.reward.flatten(), rows.terminated.flatten()
+    return rows._replace(reward=reward, terminated=terminated)
+
+
+FORMS: dict[Any, Callable[[Any], Any]] = {
+    np.ndarray: array,
+    Tensor: tensor,
+    Batch: batch,
+}
+
+
+def given_as(form: Any, value: Any) -> Any:
+    """In the form in which a function asks for it."""
+    return FORMS[form](value) if form in FORMS else value
+
+
+def has_nan(value: Any) -> bool:
+    if isinstance(value, Batch):
+        return any(has_nan(column) for column in value)
+    if isinstance(value, Tensor):
+        return bool(value.isnan().any())
+    if isinstance(value, np.ndarray | float):
+        numbers = np.asarray(value)
+        return numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())
+    return False
 
 
 # --- episodes and transitions
@@ -75,19 +109,29 @@ def longest_episode(episodes: Sequence[Episode]) -> int:
 
 
 @measure
-def terminated_lengths(episodes: Sequence[Episode]) -> list[int]:
+def terminated_lengths__of_episodes(episodes: Sequence[Episode]) -> list[int]:
     return time_limits.terminated_lengths(episodes)
 
 
 @measure
-def longest_chain(replay: Any, num_envs: int, time_limit: int) -> int:
-    rows = batch(replay)
-    if len(rows.obs) // num_envs <= time_limit + 1:
+def terminated_lengths__of_replay(replay: Batch, num_envs: int) -> list[int]:
+    found = []
+    for env, linked in enumerate(corrupted_successor.links(replay, num_envs)):
+        if corrupted_successor.longest_run(linked) <= BY_CHANCE:
+            raise CannotTell(NO_ORDER)
+        ends = array(replay.terminated[env::num_envs])
+        found += time_limits.stored_lengths(ends, linked)
+    return found
+
+
+@measure
+def longest_chain(replay: Batch, num_envs: int, time_limit: int) -> int:
+    if len(replay.obs) // num_envs <= time_limit + 1:
         raise CannotTell(
             f"the replay holds no more than the {time_limit:,} steps of an episode from"
             " each environment"
         )
-    return corrupted_successor.longest_chain(rows, num_envs)
+    return corrupted_successor.longest_chain(replay, num_envs)
 
 
 @measure
@@ -97,8 +141,8 @@ def same_starts(episodes: Sequence[Episode]) -> bool:
 
 
 @measure
-def observations__of_replay(replay: Any) -> np.ndarray:
-    return array(batch(replay).obs)
+def observations__of_replay(replay: Batch) -> np.ndarray:
+    return array(replay.obs)
 
 
 @measure
@@ -107,13 +151,13 @@ def observations__of_episodes(episodes: Sequence[Episode]) -> np.ndarray:
 
 
 @measure
-def reward_min__of_replay(replay: Any) -> float:
-    return float(batch(replay).reward.min())
+def reward_min__of_replay(replay: Batch) -> float:
+    return float(replay.reward.min())
 
 
 @measure
-def reward_max__of_replay(replay: Any) -> float:
-    return float(batch(replay).reward.max())
+def reward_max__of_replay(replay: Batch) -> float:
+    return float(replay.reward.max())
 
 
 @measure
@@ -128,13 +172,20 @@ def reward_max__of_episodes(episodes: Sequence[Episode]) -> float:
 
 @measure
 def different_observations(vector_obs: np.ndarray) -> int:
-    return identical_copies.different_observations(array(vector_obs))
+    return identical_copies.different_observations(vector_obs)
+
+
+@measure
+def num_envs(vector_obs: np.ndarray) -> int:
+    return len(vector_obs)
 
 
 @measure
 def times_usual_distance(
     demonstrations: Sequence[Episode], episodes: Sequence[Episode]
 ) -> float:
+    if len(demonstrations) < 2:
+        raise CannotTell("it takes two demonstrations to say what is usual")
     distance = DistanceToData(demonstrations)
     return float(np.median([distance.farthest(one) for one in episodes]))
 
@@ -144,42 +195,46 @@ def times_usual_distance(
 
 @measure
 def largest_input__seen(seen: np.ndarray) -> float:
-    return raw_pixels.largest_input(array(seen))
+    return raw_pixels.largest_input(seen)
 
 
 @measure
 def largest_input__scaled(
     observations: np.ndarray, obs_mean: np.ndarray, obs_std: np.ndarray
 ) -> float:
-    return raw_pixels.largest_input((array(observations) - obs_mean) / obs_std)
+    return raw_pixels.largest_input((observations - obs_mean) / obs_std)
 
 
 # --- a policy and its updates
 
 
 @measure
-def first_ratio_deviation(log_prob: Any, old_log_prob: Any) -> float:
-    new, old = array(log_prob), array(old_log_prob)
-    if new.shape != old.shape:
-        raise CannotTell(
-            f"log_prob has the shape {new.shape} and old_log_prob {old.shape}"
-        )
-    return float(np.abs(np.exp(new - old) - 1).max())
+def first_ratio_deviation(log_prob: np.ndarray, old_log_prob: np.ndarray) -> float:
+    _same_shape(log_prob=log_prob, old_log_prob=old_log_prob)
+    return float(np.abs(np.exp(log_prob - old_log_prob) - 1).max())
+
+
+def _same_shape(**named: Any) -> None:
+    """What is compared row by row must not be spread over rows and columns."""
+    shapes = [f"{name} has the shape {tuple(x.shape)}" for name, x in named.items()]
+    if len({tuple(x.shape) for x in named.values()}) > 1:
+        raise CannotTell(" and ".join(shapes))
 
 
 @measure
 def first_value_grad_share(value_loss: Tensor, value: Tensor, target: Tensor) -> float:
+    _same_shape(value=value, target=target)
     return float(ppo.grad_share(value_loss, value, target))
 
 
 @measure
-def bounded_std_fraction(unbounded_log_std: Any, log_std: Any) -> float:
-    return float((array(unbounded_log_std) != array(log_std)).mean())
+def bounded_std_fraction(unbounded_log_std: np.ndarray, log_std: np.ndarray) -> float:
+    return float((unbounded_log_std != log_std).mean())
 
 
 @measure
-def mean_log_std(log_std: Any) -> float:
-    return float(array(log_std).mean())
+def mean_log_std(log_std: np.ndarray) -> float:
+    return float(log_std.mean())
 
 
 @measure
@@ -195,27 +250,25 @@ def horizon_seconds(
 
 @torch.no_grad()
 def _q_of_actions(q: Any, rows: Batch) -> Tensor:
-    return q(rows.obs).gather(1, rows.action.long().view(-1, 1)).squeeze(1)
+    return tensor(q(rows.obs)).gather(1, rows.action.long().view(-1, 1)).squeeze(1)
 
 
 @measure
-def q_data(q: Any, replay: Any) -> float:
-    return float(_q_of_actions(q, batch(replay)).mean())
+def q_data(q: Any, replay: Batch) -> float:
+    return float(_q_of_actions(q, replay).mean())
 
 
 @measure
-def end_error(q: Any, replay: Any) -> float:
-    rows = batch(replay)
-    if not rows.terminated.any():
+def end_error(q: Any, replay: Batch) -> float:
+    if not replay.terminated.any():
         raise CannotTell("no row of the replay ends the task")
-    return rare_ends.end_error(q, rows._replace(action=rows.action.view(-1, 1)))
+    return rare_ends.end_error(q, replay._replace(action=replay.action.view(-1, 1)))
 
 
 @measure
-def value_mean__of_critic(critic: Any, replay: Any) -> float:
-    rows = batch(replay)
+def value_mean__of_critic(critic: Any, replay: Batch) -> float:
     with torch.no_grad():
-        return float(array(critic(rows.obs, rows.action)).mean())
+        return float(array(critic(replay.obs, replay.action)).mean())
 
 
 @measure
@@ -236,7 +289,7 @@ def q_promised(
 ) -> float:
     obs = np.stack([episode.observations[0] for episode in played_starts])
     with torch.no_grad():
-        said = critic(torch.as_tensor(obs), torch.as_tensor(policy(obs)))
+        said = critic(tensor(obs), tensor(policy(obs)))
     return float(array(said).mean())
 
 
@@ -249,37 +302,35 @@ def q_true(played_starts: Sequence[Episode], gamma: float) -> float:
 
 
 @measure
-def positive_reward_fraction(learned_rewards: Any) -> float:
-    return float((array(learned_rewards) > 0).mean())
+def positive_reward_fraction(learned_rewards: np.ndarray) -> float:
+    return float((learned_rewards > 0).mean())
 
 
 @measure
-def expert_logits(discriminator: Any, expert_features: Any) -> np.ndarray:
+def expert_logits(discriminator: Any, expert_features: Tensor) -> np.ndarray:
     with torch.no_grad():
-        return array(discriminator(torch.as_tensor(expert_features)))
+        return array(discriminator(expert_features))
 
 
 @measure
-def policy_logits(discriminator: Any, policy_features: Any) -> np.ndarray:
+def policy_logits(discriminator: Any, policy_features: Tensor) -> np.ndarray:
     with torch.no_grad():
-        return array(discriminator(torch.as_tensor(policy_features)))
+        return array(discriminator(policy_features))
 
 
 @measure
 def disc_accuracy(expert_logits: np.ndarray, policy_logits: np.ndarray) -> float:
-    return silent_discriminator.accuracy(array(expert_logits), array(policy_logits))
+    return silent_discriminator.accuracy(expert_logits, policy_logits)
 
 
 @measure
 def disc_loss(expert_logits: np.ndarray, policy_logits: np.ndarray) -> float:
-    return silent_discriminator.loss(array(expert_logits), array(policy_logits))
+    return silent_discriminator.loss(expert_logits, policy_logits)
 
 
 @measure
-def linear_accuracy(expert_features: Any, policy_features: Any) -> float:
-    return silent_discriminator.linear_accuracy(
-        array(expert_features), array(policy_features)
-    )
+def linear_accuracy(expert_features: np.ndarray, policy_features: np.ndarray) -> float:
+    return silent_discriminator.linear_accuracy(expert_features, policy_features)
 
 
 @measure

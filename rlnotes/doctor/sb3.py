@@ -9,6 +9,7 @@ in it.
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,15 @@ ROWS = 256  # of what is stored, that the networks are asked about
 LARGEST_WINDOW = 20_000_000  # numbers of the replay that are compared at a look
 UNTIL_DIFFERENT = 100  # steps in which copies must have come apart
 CONTINUOUS = "actions are discrete"
+UNLIMITED = "the world has no time limit, or does not say: Doctor(time_limit=…) does"
+UNSAID = "nobody says that the reward is learnt: Doctor(learned_reward=True) does"
+ENDLESS = "no episode has ended"
+UNSEEN = "a callback does not see it; `examine` takes it"
 FOLLOWS = "its target follows by τ and is never renewed as a whole"
 BY_STATE = "its noise depends on the state"
 UNSCALED = "observations are not scaled"
+FOLLOWED = "VecNormalize follows all that it has seen, and a policy sees less and less"
+SHORT_REPLAY = "the replay holds less than an episode of full length"
 LOSS = "SB3's DQN has no other loss than Huber's"
 
 Numbers = dict[str, Any]
@@ -55,15 +62,20 @@ class Doctor(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        self._looks, self._time_limit = looks, time_limit
+        self._looks, self._said_limit = looks, time_limit
         self._learned_reward = learned_reward
+        self._patient: tuple[Any, Any] = None, None  # the model, and its worlds
+        self._next_look, self._between = 0, 1
+        self._forget()
+
+    def _forget(self) -> None:
+        """As if there had been no training."""
         self._given: Numbers = {}
-        self._because: dict[str, str] = {}
+        self._because: dict[str, str] = {}  # by check or name; "" is none
         self._curves: dict[str, list[tuple[int, float]]] = {}
         self._told: set[str] = set()
         self.problems: list[str] = []  # what went wrong in a look
         self._lengths = np.zeros(0, int)
-        self._next_look, self._between = 0, 1
 
     # --- what SB3 calls; nothing may come out of it
 
@@ -103,8 +115,10 @@ class Doctor(BaseCallback):
         model, envs = self.model, self.training_env
         self._between = max(1, model._total_timesteps // self._looks)
         self._next_look = model.num_timesteps
-        if len(self._lengths) == envs.num_envs:
+        if self._patient == (model, envs) and model.num_timesteps > 0:
             return  # the training goes on
+        self._patient = model, envs
+        self._forget()
         self._lengths = np.zeros(envs.num_envs, int)
         self._longest = 0
         self._ended: dict[int, int] = {}  # lengths of episodes that ended: how many
@@ -112,14 +126,15 @@ class Doctor(BaseCallback):
         self._alike = envs.num_envs > 1
         self._steps = 0
         self._same_starts, self._start_obs = True, None
+        self._joined = model.num_timesteps
         self._target = _watched(model)
         self._target_said = np.nan if self._target is None else self._target.item()
         self._target_changes = 0
         self._timeouts_known = getattr(
             getattr(model, "replay_buffer", None), "handle_timeout_termination", True
         )
-        if self._time_limit is None:
-            self._time_limit = _time_limit(envs)
+        said = self._said_limit
+        self._time_limit = _time_limit(envs) if said is None else said
 
     def _count(self) -> None:
         """At every step, so without NumPy where rows are few: that takes longer."""
@@ -131,8 +146,8 @@ class Doctor(BaseCallback):
         self._reward_max = max(self._reward_max, *rewards)
         if True in dones:
             self._end(np.flatnonzero(dones), there["infos"], there["new_obs"])
-        if self._alike and not isinstance(there["new_obs"], Mapping):
-            self._alike = different_observations(there["new_obs"]) == 1
+        if self._alike:
+            self._alike = _are_alike(there["new_obs"])
         if self._target is not None:
             said = self._target.item()
             if said != self._target_said:
@@ -158,7 +173,7 @@ class Doctor(BaseCallback):
         model: Any = self.model
         on_policy = isinstance(model, OnPolicyAlgorithm)
         buffer = model.rollout_buffer if on_policy else model.replay_buffer
-        self._because |= NOT_ON_POLICY if on_policy else NOT_OFF_POLICY
+        self._because |= NOT_IN_SB3 | (NOT_ON_POLICY if on_policy else NOT_OFF_POLICY)
         self._given |= self._counted()
         if isinstance(model.observation_space, spaces.Dict):
             reason = "observations are a dictionary"
@@ -166,11 +181,10 @@ class Doctor(BaseCallback):
         elif buffer.size() and not (on_policy and buffer.generator_ready):
             for part in ON_POLICY if on_policy else OFF_POLICY:
                 self._see(part)
-        if self._given.pop("chain_rows", np.inf) <= (self._time_limit or 0):
-            self._given.pop("longest_chain")
-            self._because["foreign-successor"] = (
-                "the replay holds less than an episode of full length"
-            )
+        rows = self._given.pop("chain_rows", None)
+        if rows is not None:
+            enough = rows > (self._time_limit or 0)
+            self._because["foreign-successor"] = "" if enough else SHORT_REPLAY
         for name, value in self._given.items():
             if isinstance(value, int | float):
                 curve = self._curves.setdefault(name, [])
@@ -204,19 +218,32 @@ class Doctor(BaseCallback):
             "reward_max": float(self._reward_max),
         }
         if self._time_limit is None:
-            self._because["time_limit"] = "the world has no time limit"
+            self._because["time_limit"] = UNLIMITED
         if not self._alike:
             counted["different_observations"] = len(self._lengths)
         elif self._steps >= UNTIL_DIFFERENT:
             counted["different_observations"] = 1
         if self._target is not None:
-            trained = model._total_timesteps / max(1, model.num_timesteps)
-            renewals = model.tau * self._target_changes
-            counted["target_updates"] = round(renewals * max(1.0, trained))
+            counted |= self._renewals()
+        self._because["learned_rewards"] = ENDLESS if self._learned_reward else UNSAID
         if self._learned_reward and self._ended:
             share = 1.0 if self._reward_min > 0 else float(self._reward_max > 0) / 2
             counted |= {"positive_reward_fraction": share, "terminal": "zero"}
         return counted
+
+    def _renewals(self) -> Numbers:
+        """In the whole training, as they have come so far. The next one may be near:
+        until there is no time left for it, it counts."""
+        model: Any = self.model
+        begun = max(self._joined, model.learning_starts)
+        learnt = model.num_timesteps - begun
+        if learnt <= 0:
+            self._because["target_updates"] = "it has not begun to learn"
+            return {}
+        left = max(0, model._total_timesteps - model.learning_starts - learnt)
+        seen = self._target_changes
+        expected = seen + (seen + 1) * left / learnt
+        return {"target_updates": round(model.tau * expected)}
 
     def _tell(self) -> None:
         for number, finding in enumerate(self.report().findings, start=1):
@@ -230,7 +257,7 @@ class Doctor(BaseCallback):
         """What the last look saw, and what was counted up to it."""
 
         def lookup(name: str, check: Check) -> Any:
-            if self._given.get(name) is None:
+            if self._because.get(check.name) or self._given.get(name) is None:
                 raise Missing(name)
             return self._given[name]
 
@@ -241,14 +268,18 @@ class Doctor(BaseCallback):
             if name in shown and name in (*MEASURES, "target_updates")
         )
         patient = type(self.model).__name__ if hasattr(self, "model") else "no training"
-        return diagnose(patient, lookup, self._because, exhibits)
+        said = diagnose(patient, lookup, self._because, exhibits)
+        wrong = {"went wrong in a look": "; ".join(self.problems)}
+        return replace(said, facts=wrong if self.problems else {})
 
 
 @contextmanager
 def undisturbed(policy: torch.nn.Module) -> Iterator[None]:
-    """Whatever is done inside, generators, gradients and modes are as before."""
+    """Whatever is done inside, generators, gradients and modes are as before. Inside,
+    the policy is not in training: what normalises batches would note these, too."""
     numpy_state, python_state = np.random.get_state(), random.getstate()
     modes = [(module, module.training) for module in policy.modules()]
+    policy.train(False)
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             yield
@@ -265,6 +296,12 @@ def _time_limit(envs: Any) -> int | None:
         return envs.get_attr("spec")[0].max_episode_steps
     except Exception:
         return None
+
+
+def _are_alike(obs: Any) -> bool:
+    """Whether all rows, of all parts of a dictionary, are the same."""
+    parts = obs.values() if isinstance(obs, Mapping) else [obs]
+    return all(different_observations(part) == 1 for part in parts)
 
 
 def _watched(model: Any) -> Tensor | None:
@@ -284,6 +321,11 @@ def _spread(count: int, rows: int = ROWS) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(rows, count)).astype(int))
 
 
+def _tensor(model: Any, rows: np.ndarray) -> Tensor:
+    """Where its networks are."""
+    return torch.as_tensor(rows, device=model.device)
+
+
 def _inputs(model: Any, obs: np.ndarray) -> Numbers:
     """Observations as its networks see them, and how they are scaled."""
     space, policy = model.observation_space, model.policy
@@ -299,6 +341,8 @@ def _scaled(model: Any, obs: np.ndarray, because: dict[str, str]) -> Numbers:
     if normalised is None or not normalised.norm_obs:
         because |= dict.fromkeys(("hand-scaled", "magnified-constant"), UNSCALED)
         return {}
+    because["magnified-constant"] = ""
+    because["hand-scaled"] = FOLLOWED if normalised.training else ""
     stats = normalised.obs_rms
     std = np.sqrt(stats.var + normalised.epsilon)
     return {"observations": obs, "obs_mean": stats.mean, "obs_std": std}
@@ -313,7 +357,7 @@ def _rollout(model: Any) -> tuple[Tensor, Tensor, Tensor]:
     buffer = model.rollout_buffer
     rows = _spread(buffer.observations.shape[0] * buffer.n_envs)
     obs, action, log_prob = (
-        torch.as_tensor(column.reshape(-1, *column.shape[2:])[rows])
+        _tensor(model, column.reshape(-1, *column.shape[2:])[rows])
         for column in (buffer.observations, buffer.actions, buffer.log_probs)
     )
     if isinstance(model.action_space, spaces.Discrete):
@@ -340,7 +384,7 @@ def _ratio(model: Any, because: dict[str, str]) -> Numbers:
 
 
 def _rollout_inputs(model: Any, because: dict[str, str]) -> Numbers:
-    obs = _rollout(model)[0].numpy()
+    obs = _rollout(model)[0].cpu().numpy()
     normalised = model.get_vec_normalize_env()
     raw = obs if normalised is None else normalised.unnormalize_obs(obs)
     return _inputs(model, obs) | _scaled(model, raw, because)
@@ -383,12 +427,12 @@ def _stored(model: Any) -> tuple[np.ndarray, Tensor, Tensor]:
     obs, action = buffer.observations[rows, 0], buffer.actions[rows, 0]
     normalised = model.get_vec_normalize_env()
     seen = obs if normalised is None else normalised.normalize_obs(obs)
-    return obs, torch.as_tensor(seen), torch.as_tensor(action)
+    return obs, _tensor(model, seen), _tensor(model, action)
 
 
 def _stored_inputs(model: Any, because: dict[str, str]) -> Numbers:
     obs, seen, _ = _stored(model)
-    return _inputs(model, seen.numpy()) | _scaled(model, obs, because)
+    return _inputs(model, seen.cpu().numpy()) | _scaled(model, obs, because)
 
 
 def _q(model: Any, because: dict[str, str]) -> Numbers:
@@ -446,7 +490,15 @@ Part = Callable[[Any, dict[str, str]], Numbers]
 
 ON_POLICY: tuple[Part, ...] = (_ratio, _rollout_inputs, _value, _deviation)
 OFF_POLICY: tuple[Part, ...] = (_chain, _stored_inputs, _q, _soft)
+NOT_IN_SB3 = dict.fromkeys(
+    (
+        *("continued_fractions", "wrap", "actions", "gae_lambda", "explored"),
+        *("first_score_deviation", "discriminator", "make_env", "demonstrations"),
+    ),
+    UNSEEN,
+)
 NOT_ON_POLICY = {
+    "q": "there is no Q",
     "replay": "there is no replay",
     "target_updates": "there is no target network",
     "value_loss": "SB3 computes its loss in private",
@@ -455,6 +507,7 @@ NOT_ON_POLICY = {
 }
 NOT_OFF_POLICY = {
     "log_prob": "there is no ratio",
+    "q": "its critics have no value for each action",
     "value_loss": "there is no V",
     "value_grad_norm": "there is no V",
     "entropies": "its bonus is that of what is played, or there is none",

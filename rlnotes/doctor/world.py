@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -25,6 +26,7 @@ from rlnotes.errors import UserError
 from rlnotes.seeding import reset_seeds
 
 EPISODES, LONGEST = 5, 2_000  # played at random; one that is longer has no end here
+MOST_NUMBERS = 20_000_000  # of all observations, that are looked at
 MOST_FEATURES = 64  # that a plot has room for
 READ = "book/worlds.html#custom-gym"
 
@@ -39,10 +41,14 @@ class Played:
     episodes: list[Episode]
     inner: list[float]  # the return of each, as the innermost world paid it
     seconds: float
+    flattened: bool  # its observations are no box by themselves
 
-    @property
+    @cached_property
     def observations(self) -> np.ndarray:
-        rows = np.concatenate([one.observations for one in self.episodes])
+        """One per row; of large pictures only some, at equal distances."""
+        numbers = sum(one.observations.size for one in self.episodes)
+        every = -(-numbers // MOST_NUMBERS)
+        rows = np.concatenate([one.observations[::every] for one in self.episodes])
         return rows.reshape(len(rows), -1)
 
     @property
@@ -64,31 +70,31 @@ def examine_env(
     """A report on a registered world; `options` are those of `gymnasium.make`."""
 
     def make() -> gym.Env[Any, Any]:
-        return made(env_id, **options)
+        return flat(made(env_id, **options))
 
-    with closing(make()) as env:
+    with closing(made(env_id, **options)) as env:
         limit = env.spec.max_episode_steps if env.spec else None
         threshold = env.spec.reward_threshold if env.spec else None
-        seen, acts = env.observation_space, env.action_space
-    if not isinstance(seen, spaces.Box):
-        raise UserError(
-            f"{env_id} observes a {type(seen).__name__}: the doctor reads boxes."
-            " Flatten it first (gymnasium.wrappers.FlattenObservation)"
-        )
-    played = play(make, env_id, episodes, seed)
+        shown, acts = env.observation_space, env.action_space
+    if not shown.is_np_flattenable:
+        what = type(shown).__name__
+        raise UserError(f"{env_id} observes a {what} that cannot be flattened to a box")
+    seen: Any = shown if _is_box(shown) else spaces.flatten_space(shown)
+    played = play(make, env_id, episodes, seed, flattened=not _is_box(shown))
     own = [finding for look in LOOKS if (finding := look(played, seen)) is not None]
-    believed = believed_return if believed_return is not None else threshold
     general = examine(
         env_id,
         NOT_OF_A_WORLD,
         episodes=played.episodes,
         time_limit=limit,
-        seen=_as_seen(played.observations, seen),
-        ceiling=None if believed is None else ceiling(played, limit),
-        believed_return=_reached(played, limit, believed),
+        seen=None if played.flattened else _as_seen(played.observations, seen),
+        ceiling=ceiling(played, limit),
+        believed_return=_reached(played, limit, threshold)
+        if believed_return is None
+        else believed_return,
     )
     facts = {
-        "observations": f"{seen} with a typical size of up to"
+        "observations": f"{shown} with a typical size of up to"
         f" {np.sqrt(np.square(played.observations.astype(float)).mean(0)).max():.3g}",
         "actions": f"{acts}",
         "episodes": _lengths(played, limit),
@@ -114,9 +120,20 @@ OF_A_TRAINING = (
 )
 NOT_OF_A_WORLD = dict.fromkeys(OF_A_TRAINING, "this is a world, not a training") | {
     "time_limit": "the world has no time limit",
-    "wrap": "nobody says what a perfect episode is worth (--believed)",
+    "seen": "the world shows no box, and who learns makes one of it",
+    "wrap": "what a perfect episode pays is known only where all steps pay the same",
     "believed_return": "nobody says what a perfect episode is worth (--believed)",
 }
+
+
+def flat(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """Observations as one box, whatever they are."""
+    shown = env.observation_space
+    return env if _is_box(shown) else gym.wrappers.FlattenObservation(env)
+
+
+def _is_box(space: spaces.Space[Any]) -> bool:
+    return isinstance(space, spaces.Box)
 
 
 def made(env_id: str, **options: Any) -> gym.Env[Any, Any]:
@@ -133,7 +150,9 @@ def made(env_id: str, **options: Any) -> gym.Env[Any, Any]:
         ) from problem
 
 
-def play(make: Callable[[], Any], env_id: str, episodes: int, seed: int) -> Played:
+def play(
+    make: Callable[[], Any], env_id: str, episodes: int, seed: int, flattened: bool
+) -> Played:
     """Random episodes, each from a seeded start, with what the innermost world paid
     beside what came out of its wrappers."""
     found, inner = [], []
@@ -158,7 +177,7 @@ def play(make: Callable[[], Any], env_id: str, episodes: int, seed: int) -> Play
             found.append(one)
             inner.append(float(sum(paid)))
         seconds = time.perf_counter() - started
-    return Played(make, env_id, seed, found, inner, seconds)
+    return Played(make, env_id, seed, found, inner, seconds, flattened)
 
 
 class _Patient(gym.Wrapper[Any, Any, Any, Any]):
@@ -241,7 +260,7 @@ def _rewards(played: Played, limit: int | None) -> str:
 
 
 def exhibits(played: Played) -> tuple[Exhibit, ...]:
-    rows = played.observations.astype(float)
+    rows = played.observations
     shown: list[tuple[str, str, list[float]]] = [
         (
             "length of each random episode",
@@ -255,7 +274,8 @@ def exhibits(played: Played) -> tuple[Exhibit, ...]:
         ),
     ]
     if rows.shape[1] <= MOST_FEATURES:
-        shown.append(("spread of each feature", "feature", rows.std(0).tolist()))
+        spread = rows.astype(float).std(0)
+        shown.append(("spread of each feature", "feature", spread.tolist()))
     return tuple(
         Exhibit(title, range(len(values)), values, None, xlabel, "bars")
         for title, xlabel, values in shown
@@ -283,7 +303,7 @@ def _interface(played: Played, space: spaces.Box) -> Finding | None:
 
 def _repeatable(played: Played, space: spaces.Box) -> Finding | None:
     try:
-        checks.repeatable(played.env_id, played.seed)
+        checks.repeatable(played.env_id, played.seed, lambda _: played.make())
     except AssertionError as problem:
         return _finding(
             "repeatable",
@@ -354,10 +374,23 @@ def _ends(played: Played, space: spaces.Box) -> Finding | None:
     )
 
 
+def _finite_pay(played: Played, space: spaces.Box) -> Finding | None:
+    lost = ~np.isfinite(played.rewards)
+    if not lost.any():
+        return None
+    return _finding(
+        "rewards",
+        "rewards are not finite",
+        f"in {lost.mean():.1%} of the steps",
+        "Find out where they come from: one is enough to spoil a network.",
+    )
+
+
 def _changed_pay(played: Played, space: spaces.Box) -> Finding | None:
     outer = np.array([one.total_reward for one in played.episodes])
     inner = np.array(played.inner)
-    if np.allclose(outer, inner, rtol=1e-3, atol=1e-6) or not inner.any():
+    same = np.allclose(outer, inner, rtol=1e-3, atol=1e-6, equal_nan=True)
+    if same or not inner.any():
         return None
     share = float(np.abs(outer).sum() / max(1e-12, np.abs(inner).sum()))
     return _finding(
@@ -370,8 +403,8 @@ def _changed_pay(played: Played, space: spaces.Box) -> Finding | None:
 
 
 def _constant(played: Played, space: spaces.Box) -> Finding | None:
-    if space.dtype == np.uint8:
-        return None
+    if played.flattened or len(space.shape) > 1:
+        return None  # a letter that is not drawn and a corner of a picture say nothing
     constant = constant_feature.never_varied(played.observations)
     if not len(constant) or len(constant) == played.observations.shape[1]:
         return None
@@ -390,6 +423,7 @@ LOOKS = (
     _different_starts,
     _within_bounds,
     _ends,
+    _finite_pay,
     _changed_pay,
     _constant,
 )

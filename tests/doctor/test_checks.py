@@ -120,6 +120,124 @@ def test_a_network_that_fails_is_reported_and_does_not_raise() -> None:
 def test_shapes_that_do_not_fit_are_named() -> None:
     report = examine(log_prob=np.zeros(3), old_log_prob=np.zeros((3, 1)))
     assert "(3,)" in report.unexamined["ratio-at-first"]
+    value = torch.zeros(3, requires_grad=True)
+    loss = value.square().sum()
+    report = examine(value=value, target=torch.ones(3, 1), value_loss=loss)
+    assert "(3, 1)" in report.unexamined["value-without-gradient"]
+
+
+def test_how_many_environments_there_are_is_not_guessed() -> None:
+    report = examine(replay=stored(False), time_limit=5, continued_fractions=[0] * 4)
+    assert report.unexamined["foreign-successor"] == "no num_envs given"
+    assert report.unexamined["common-start"] == "no num_envs given"
+    copies = examine(vector_obs=torch.ones(2, 3))  # it has a row for each
+    assert copies.first == "identical-environments"
+
+
+def test_steps_that_are_not_in_their_order_say_nothing_of_chains() -> None:
+    rows = stored(False)
+    order = np.random.default_rng(0).permutation(len(rows.obs))
+    drawn = Batch(*(column[order] for column in rows))
+    for replay, num_envs in ((drawn, 2), (rows, 1)):
+        report = examine(replay=replay, num_envs=num_envs, time_limit=5)
+        for name in ("foreign-successor", "clock-as-end"):
+            assert "not in their order" in report.unexamined[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    {
+        "ratio-at-first": {"log_prob": [np.nan], "old_log_prob": [0.0]},
+        "raw-inputs": {"seen": np.full((5, 3), np.nan)},
+        "out-of-bounds": {"actions": [[np.nan]], "action_low": -1, "action_high": 1},
+        "paid-to-live": {"learned_rewards": [np.nan], "terminal": "zero"},
+        "growing-entropy": {"entropies": [1, np.nan], "action_dim": 1, "ent_coef": 1},
+        "identical-environments": {"vector_obs": np.full((2, 3), np.nan)},
+        "silent-value": {"value_grad_norm": np.nan},
+        "impossible-values": {
+            "value_mean": np.nan,
+            "reward_min": 0.0,
+            "reward_max": 1.0,
+            "gamma": 0.9,
+        },
+    }.items(),
+)
+def test_what_is_not_a_number_is_neither_quiet_nor_a_finding(
+    name: str, given: dict[str, Any]
+) -> None:
+    report = examine(**given)
+    assert report.findings == ()
+    assert "NaN" in report.unexamined[name]
+
+
+def test_tensors_and_lists_are_as_good_as_arrays() -> None:
+    for form in (torch.tensor, list):
+        beyond = examine(actions=form([[1.5]]), action_low=[-1], action_high=[1])
+        assert beyond.first == "out-of-bounds"
+        coin = examine(explored=form([[True, True], [False, False]]))
+        assert coin.first == "common-coin"
+        scaled: Given = {
+            "observations": form([[0.0, 1.0], [1.0, 1.0]]),
+            "obs_mean": 0.0,
+        }
+        constant = examine(**scaled, obs_std=form([0.5, 0.001]))
+        assert constant.fired == ["raw-inputs", "magnified-constant"]
+        assert "magnified-constant" in examine(**scaled, obs_std=0.5).quiet
+
+
+def test_what_an_end_is_worth_is_one_of_the_known_words() -> None:
+    report = examine(learned_rewards=[0.5, 0.7], terminal="Zero")
+    assert "absorbing" in report.unexamined["paid-to-live"]
+
+
+def test_pictures_are_not_expected_to_be_standardised() -> None:
+    pictures = RNG.integers(0, 255, (20, 8, 8)).astype(np.uint8)
+    report = examine(observations=pictures, obs_mean=0.0, obs_std=255.0)
+    assert report.findings == ()
+    assert {"raw-inputs", "magnified-constant"} <= set(report.quiet)
+
+
+def test_a_replay_tells_of_clocks_too() -> None:
+    """Of the episodes that are whole in it."""
+    rows = stored(False)  # all of them out of time after five steps
+    clock = torch.arange(len(rows.obs)) // 2 % 5 == 4
+    given: Given = {"num_envs": 2, "time_limit": 5}
+    faulty = examine(replay=rows._replace(terminated=clock), **given)
+    assert faulty.fired == ["clock-as-end"]
+    assert "100% of the 14 ends" in faulty.findings[0].evidence
+    other = examine(replay=rows._replace(terminated=clock), **given | {"time_limit": 6})
+    assert "clock-as-end" in other.quiet
+    numbers = rows._replace(obs=rows.obs[:, 0], next_obs=rows.next_obs[:, 0])
+    assert "foreign-successor" in examine(replay=numbers, **given).quiet
+
+
+def test_a_replay_may_have_any_common_form() -> None:
+    rows = stored(True)
+    column = {"reward": rows.reward[:, None], "terminated": rows.terminated[:, None]}
+    stacked = [one.reshape(-1, 2, *one.shape[1:]) for one in rows]
+    long = [one.double().numpy() for one in rows]
+    q = torch.nn.Linear(4, 2)
+    for replay in (rows._asdict() | column, stacked, long):
+        report = examine(replay=replay, num_envs=2, time_limit=5, q=q, gamma=0.9)
+        assert report.first == "foreign-successor"
+        assert "impossible-values" in report.quiet
+
+
+def test_a_replay_whose_columns_do_not_fit_is_told_so() -> None:
+    rows = batch(20)._asdict()
+    given: Given = {"num_envs": 1, "time_limit": 5}
+    without = {name: one for name, one in rows.items() if name != "terminated"}
+    report = examine(replay=without, **given)
+    assert "obs, action, reward" in report.unexamined["foreign-successor"]
+    report = examine(replay=rows | {"reward": np.ones(3)}, **given)
+    assert "[20, 20, 3, 20, 20] rows" in report.unexamined["foreign-successor"]
+
+
+def test_without_a_discount_there_is_no_horizon() -> None:
+    values: Given = {"value_mean": 9.0, "reward_min": 0.0, "reward_max": 1.0}
+    report = examine(**values, target_updates=3, gamma=1.0)
+    for name in ("stale-copy", "impossible-values"):
+        assert report.unexamined[name] == "γ = 1 looks ahead without end"
 
 
 # --- twins
@@ -356,8 +474,13 @@ def test_episodes_that_begin_alike_may_be_tied_by_chance() -> None:
 
 
 def test_a_short_replay_cannot_show_a_chain() -> None:
-    report = examine(replay=batch(20), time_limit=500)
+    report = examine(replay=batch(20), num_envs=1, time_limit=500)
     assert "500 steps" in report.unexamined["foreign-successor"]
+
+
+def test_one_demonstration_does_not_say_what_is_usual() -> None:
+    report = examine(demonstrations=[line(0)], episodes=[line(9)])
+    assert "two demonstrations" in report.unexamined["leaves-data"]
 
 
 def test_an_entropy_that_nobody_pays_for_may_grow() -> None:

@@ -13,9 +13,10 @@ from gymnasium.wrappers import TransformObservation, TransformReward
 from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecNormalize
 
-from rlnotes.doctor import Doctor
+from rlnotes.doctor import Doctor, sb3
 from rlnotes.doctor.sb3 import undisturbed
 
 QUICK_DQN = {"learning_starts": 50, "target_update_interval": 4, "train_freq": 2}
@@ -67,6 +68,28 @@ def test_a_training_is_the_same_with_a_doctor_beside_it(
     assert len(doctor.report().quiet) >= 3
 
 
+class Normalised(BaseFeaturesExtractor):
+    """Notes what it sees while it is in training."""
+
+    def __init__(self, space: gym.spaces.Box) -> None:
+        super().__init__(space, features_dim=4)
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.norm(obs)
+
+
+def test_a_network_that_notes_what_it_sees_does_not_note_the_doctor() -> None:
+    made = {"policy_kwargs": {"features_extractor_class": Normalised}}
+    alone, watched = (
+        trained(DQN, envs("CartPole-v1"), 200, doctor, **QUICK_DQN, **made)
+        for doctor in (None, Doctor())
+    )
+    noted = watched.policy.state_dict()
+    for name, weight in alone.policy.state_dict().items():
+        assert torch.equal(weight, noted[name]), name
+
+
 def test_what_happens_in_a_look_stays_there() -> None:
     layer = torch.nn.Dropout()
     torch.manual_seed(0)
@@ -92,12 +115,56 @@ def test_a_doctor_that_fails_does_not_stop_the_training(
         model = trained(A2C, envs("CartPole-v1"), 40, doctor)
         assert model.num_timesteps == 40
         assert "RuntimeError: a bug of ours" in doctor.problems
-        assert isinstance(str(doctor.report()), str)
+        assert "went wrong in a look: RuntimeError: a bug of ours" in str(
+            doctor.report()
+        )
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, DQN, SAC, TD3])
+def test_nobody_is_asked_for_what_a_callback_cannot_be_given(algorithm: Any) -> None:
+    world = "CartPole-v1" if algorithm is DQN else "Pendulum-v1"
+    small = {"policy_kwargs": {"net_arch": [8]}}
+    few = {"n_steps": 64, "batch_size": 64, "n_epochs": 1} if algorithm is PPO else {}
+    doctor = Doctor()
+    trained(algorithm, envs(world), 128, doctor, **small, **few)
+    reasons = doctor.report().unexamined.values()
+    assert [one for one in reasons if one.endswith(" given")] == []
+
+
+def test_rows_are_brought_to_where_the_networks_are() -> None:
+    """A device that every machine has, though nothing can be computed there."""
+    few = {"n_steps": 64, "batch_size": 64, "n_epochs": 1}
+    on_policy: Any = trained(PPO, envs("CartPole-v1"), 64, **few)
+    off_policy: Any = trained(DQN, envs("CartPole-v1"), 64, **QUICK_DQN)
+    on_policy.device = off_policy.device = torch.device("meta")
+    rows = *sb3._rollout(on_policy), *sb3._stored(off_policy)[1:]
+    assert {one.device.type for one in rows} == {"meta"}
 
 
 def test_without_a_training_nothing_is_examined() -> None:
     report = Doctor().report()
     assert (report.findings, report.quiet) == ((), {})
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_a_training_from_the_beginning_is_another_patient(another: bool) -> None:
+    """Of 300 steps without an end, the first 150 were another episode's."""
+    doctor, worlds = Doctor(), envs("Pendulum-v1")
+    few = {"n_steps": 150, "batch_size": 50, "n_epochs": 1}
+    model = trained(PPO, worlds, 150, doctor, **few)
+    if another:
+        trained(PPO, worlds, 150, doctor, **few)
+    else:
+        model.learn(150, callback=doctor)
+    assert doctor.problems == []
+    assert "an episode of 150 steps" in doctor.report().quiet["lost-ends"]
+
+
+def test_a_training_that_goes_on_is_the_same_patient() -> None:
+    doctor = Doctor()
+    model = trained(PPO, envs("Pendulum-v1"), 150, doctor, n_steps=150, batch_size=50)
+    model.learn(30, callback=doctor, reset_num_timesteps=False)
+    assert "an episode of 200 steps" in doctor.report().quiet["lost-ends"]
 
 
 # --- sick agents
@@ -134,6 +201,11 @@ class OneWorld(NoTerminalObs):
 
     def _repeated(self, obs: Any) -> Any:
         return np.repeat(obs[:1], self.num_envs, axis=0)
+
+
+class OneWorldOfParts(OneWorld):
+    def _repeated(self, obs: Any) -> Any:
+        return {name: OneWorld._repeated(self, part) for name, part in obs.items()}
 
 
 class FreshSample(ActorCriticPolicy):
@@ -175,6 +247,13 @@ def hundredfold() -> gym.Env:
 
 def always_paid() -> gym.Env:
     return TransformReward(gym.make("CartPole-v1"), lambda _: 0.7)
+
+
+def in_parts() -> gym.Env:
+    """Observations as a dictionary."""
+    env = gym.make("CartPole-v1")
+    space = gym.spaces.Dict(all=env.observation_space)
+    return TransformObservation(env, lambda obs: {"all": obs}, space)
 
 
 SICK: dict[str, Any] = {
@@ -259,11 +338,51 @@ def test_a_learnt_reward_of_one_sign_is_found_if_it_is_said_to_be_learnt() -> No
         assert doctor.report().first == first
 
 
+def test_copies_are_told_apart_by_dictionaries_too() -> None:
+    vector = envs(in_parts, 2)
+    copies = OneWorldOfParts(vector)
+    for worlds, first in ((vector, None), (copies, "identical-environments")):
+        doctor = Doctor()
+        trained(A2C, worlds, 400, doctor, policy="MultiInputPolicy")
+        assert doctor.report().first == first
+
+
 def test_it_can_tell_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     trained(A2C, envs(hundredfold), 100, Doctor(verbose=1))
     said = capsys.readouterr().out
     assert said.count("[raw-inputs]") == 1
     assert "step " in said
+
+
+def test_what_is_about_to_come_is_not_called_too_seldom(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ten renewals for a horizon of ten, but none before the first is due."""
+    late = {"learning_starts": 100, "target_update_interval": 100, "train_freq": 10}
+    doctor = Doctor(looks=50, verbose=1)
+    trained(DQN, envs("CartPole-v1"), 1_300, doctor, gamma=0.9, **late)
+    assert "[stale-copy]" not in capsys.readouterr().out
+    assert "stale-copy" in doctor.report().quiet
+
+
+def test_who_joins_late_counts_from_there() -> None:
+    model = trained(DQN, envs("CartPole-v1"), 400, gamma=0.9, **QUICK_DQN)
+    doctor = Doctor()
+    model.learn(100, callback=doctor, reset_num_timesteps=False)
+    assert "stale-copy" in doctor.report().quiet
+
+
+def test_a_scale_that_follows_is_not_compared_and_one_that_is_frozen_is() -> None:
+    for follows, first in ((True, None), (False, "hand-scaled")):
+        doctor = Doctor()
+        scaled = VecNormalize(envs("CartPole-v1"), training=follows)
+        stats: Any = scaled.obs_rms
+        stats.var[0] = 1e4
+        trained(A2C, scaled, 100, doctor)
+        assert doctor.problems == []
+        assert doctor.report().first == first
+        assert "magnified-constant" in doctor.report().quiet
+        assert ("hand-scaled" in doctor.report().unexamined) == follows
 
 
 # --- healthy ones
