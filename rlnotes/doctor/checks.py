@@ -38,6 +38,7 @@ from rlnotes.autopsies import (
     short_horizon,
     silent_discriminator,
     stale_target,
+    state_weights,
     survival,
     time_limits,
     value_clip,
@@ -385,6 +386,24 @@ def foreign_actions(first_score_deviation: float) -> Sign:
         first_score_deviation,
         executed_actions.TOLERANCE,
         f"the mean score is {first_score_deviation:.1f} standard errors away from 0",
+    )
+
+
+@check(
+    "an expert's values say which state is good, not which action",
+    "An expert tells what actions are worth, and the policy does not learn.",
+    "Subtract the V that belongs to that Q: of the same policy, in the same units.",
+    "aggrevated#agg-walker",
+    along="first",
+)
+def weights_of_states(first_state_share: float) -> Sign:
+    """The share of the weights' variance between states and not between two draws in
+    the same one, at the first update: at most 0.8 in the book where they are A*."""
+    return Sign(
+        state_weights.fires(first_state_share),
+        first_state_share,
+        state_weights.MOST,
+        f"{first_state_share:.0%} of the variance of the weights lies between states",
     )
 
 

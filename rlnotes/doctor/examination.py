@@ -75,6 +75,8 @@ GIVEN: dict[str, str] = {
     "continued_fractions": "at each rollout, the share of environments that went on",
     "target_updates": "how often the target network was renewed",
     "first_score_deviation": "E[∇ log π] of an update's actions, in standard errors",
+    "first_state_share": "of the variance of an expert's weights, the part between"
+    " states",
 }
 DEFAULTS: dict[str, Any] = {
     "entropy_bonus": 0.0,

@@ -493,7 +493,8 @@ OFF_POLICY: tuple[Part, ...] = (_chain, _stored_inputs, _q, _soft)
 NOT_IN_SB3 = dict.fromkeys(
     (
         *("continued_fractions", "wrap", "actions", "gae_lambda", "explored"),
-        *("first_score_deviation", "discriminator", "make_env", "demonstrations"),
+        *("first_score_deviation", "first_state_share", "discriminator"),
+        *("make_env", "demonstrations"),
     ),
     UNSEEN,
 )

@@ -116,7 +116,7 @@ OF_A_TRAINING = (
     *("target_updates", "explored", "learned_rewards", "discriminator"),
     *("entropies", "make_env", "critic", "q", "demonstrations", "actions"),
     *("first_score_deviation", "continued_fractions", "vector_obs", "gamma"),
-    *("obs_std", "obs_mean"),
+    *("obs_std", "obs_mean", "first_state_share"),
 )
 NOT_OF_A_WORLD = dict.fromkeys(OF_A_TRAINING, "this is a world, not a training") | {
     "time_limit": "the world has no time limit",

@@ -56,6 +56,10 @@ CHECKS = {
         "有了专家的价值函数，学生也不过和克隆差不多。",
         "更新用的动作不是学习者自己的",
     ),
+    "weights-of-states": Words(
+        "专家说了动作值多少，策略却学不动。",
+        "专家的权重说的是哪个状态好，不是哪个动作好",
+    ),
     "value-without-gradient": Words(NO_FALL, "价值函数的误差大部分没有梯度"),
     "silent-value": Words(NO_FALL, "梯度根本传不到价值函数"),
     "pinned-deviation": Words(

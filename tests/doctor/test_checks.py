@@ -379,6 +379,7 @@ TWINS: dict[str, tuple[Given, Given]] = {
         {"first_score_deviation": 30.0},
         {"first_score_deviation": 2.0},
     ),
+    "weights-of-states": ({"first_state_share": 0.99}, {"first_state_share": 0.7}),
     "value-without-gradient": (
         value_error(value_clip.clipped_around_returns),
         value_error(ppo.clipped_value_loss),
