@@ -285,17 +285,13 @@ AGGREVATED_REINFORCE = Experiment(
             "executed actions, Q* between 0 and 1", {**EXECUTED, **MIN_MAX}
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
-        "stale-batch": Variant("30 passes over the same draws", STALE, planned=True),
+        "stale-batch": Variant("30 passes over the same draws", STALE),
         "free-critic": Variant("Q* that may like other actions better", FREE_CRITIC),
         "other-expert": Variant(
             "the expert of another world", OTHER_EXPERT, planned=True
         ),
-        "round-trip": Variant(
-            "actions through the tanh and back", ROUND_TRIP, planned=True
-        ),
-        "linear-mixing": Variant(
-            "the expert plays to the end", LINEAR_TO_THE_END, planned=True
-        ),
+        "round-trip": Variant("actions through the tanh and back", ROUND_TRIP),
+        "linear-mixing": Variant("the expert plays to the end", LINEAR_TO_THE_END),
         "pathwise": Variant("the gradient through Q*", PATHWISE),
         "dagger": Variant("DAgger", DAGGER),
     },
