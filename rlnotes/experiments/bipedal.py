@@ -289,7 +289,7 @@ HARDCORE_PPO = Experiment(
     settings=WalkerSettings(agent=HARDCORE, num_envs=64),
     budgets=HARD_BUDGETS,
     variants={
-        "ppo": Variant("PPO", seeds=1),
+        "ppo": Variant("PPO, 64 environments", seeds=1),
         "notes": Variant(
             "as in the notes, on 16 environments", NOTES_HARDCORE, 1, planned=True
         ),
@@ -307,10 +307,11 @@ HARDCORE_PPO_VECTOR = Experiment(
     budgets=HARD_BUDGETS,
     variants={
         "vector": Variant("PPO, 16 environments"),
-        "notes": Variant("as in the notes, 16 environments", NOTES_VECTOR, 1),
+        "notes": Variant(
+            "as in the notes, 16 environments", NOTES_VECTOR, 1, planned=True
+        ),
     },
     bars=crosses("vector"),
     start=partial(start, HARD),
     seeds=1,
-    planned=True,
 )
