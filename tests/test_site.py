@@ -155,8 +155,8 @@ def test_pages_lead_to_their_chinese_edition_and_back(
             assert link["href"] == f"{there}.html"
 
 
-def test_every_autopsy_is_told_in_chinese(pages: Pages, contents: list[str]) -> None:
-    for name in (name for name in CHAPTERS if f"zh_{name}" in contents):
+def test_every_autopsy_is_told_in_chinese(pages: Pages) -> None:
+    for name in CHAPTERS:
         boxes = [
             [box for box in page.select(".admonition-title") if title in box.get_text()]
             for page, title in (
@@ -164,7 +164,8 @@ def test_every_autopsy_is_told_in_chinese(pages: Pages, contents: list[str]) -> 
                 (page_named(f"zh_{name}", pages), "症状、原因"),
             )
         ]
-        assert len(boxes[0]) == len(boxes[1]) > 0
+        assert len(boxes[0]) == len(boxes[1])
+        assert boxes[0] or name == "doctor"  # who has none of its own
 
 
 def test_numbers_in_sentences_have_a_true_minus(pages: Pages) -> None:
