@@ -287,9 +287,7 @@ AGGREVATED_REINFORCE = Experiment(
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
         "stale-batch": Variant("30 passes over the same draws", STALE),
         "free-critic": Variant("Q* that may like other actions better", FREE_CRITIC),
-        "other-expert": Variant(
-            "the expert of another world", OTHER_EXPERT, planned=True
-        ),
+        "other-expert": Variant("the expert of another world", OTHER_EXPERT),
         "round-trip": Variant("actions through the tanh and back", ROUND_TRIP),
         "linear-mixing": Variant("the expert plays to the end", LINEAR_TO_THE_END),
         "pathwise": Variant("the gradient through Q*", PATHWISE),
@@ -318,9 +316,7 @@ AGGREVATED_PPO = Experiment(
         "mixture-value-unscaled": Variant(
             "Q* less the mixture's V, as it is", {**MIXTURE_VALUE, **UNSCALED}
         ),
-        "other-expert": Variant(
-            "the expert of another world", OTHER_EXPERT, planned=True
-        ),
+        "other-expert": Variant("the expert of another world", OTHER_EXPERT),
     },
     bars=(
         *bars("aggrevated"),

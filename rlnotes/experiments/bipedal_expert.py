@@ -261,9 +261,7 @@ BIPEDAL_CRITIC = Experiment(
         "peaked": Variant("Q of the expert, best where it acts"),
         "fitted": Variant("Q of the expert, free", {"agent.peaked": False}),
         "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}, planned=True),
-        "hardcore": Variant(
-            "Q of another world's expert", {"hardcore": True}, planned=True
-        ),
+        "hardcore": Variant("Q of another world's expert", {"hardcore": True}),
     },
     bars=(
         *tells("peaked", "a Q that believes its walker"),
