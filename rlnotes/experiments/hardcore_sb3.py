@@ -104,9 +104,7 @@ HARDCORE_SB3_PPO = Experiment(
         "full": Budget(STEPS, evaluations=10, curve_episodes=20, final_episodes=100),
     },
     variants={
-        "notes": Variant(
-            "SB3's PPO as in the notes, 3 of 10 million steps", planned=True
-        ),
+        "notes": Variant("SB3's PPO as in the notes, 3 of 10 million steps"),
         "zoo": Variant(
             "SB3's PPO as in the RL Zoo, 3 of 100 million steps", ZOO, planned=True
         ),
