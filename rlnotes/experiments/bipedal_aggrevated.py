@@ -305,7 +305,7 @@ AGGREVATED_PPO = Experiment(
     budgets=BUDGETS,
     variants={
         "aggrevated": Variant("AggreVaTeD with PPO's ratio", seeds=5),
-        "notes": Variant("nearly as in the notes", NOTES_PPO, 1, planned=True),
+        "notes": Variant("nearly as in the notes", NOTES_PPO, 1),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "sampled-expert": Variant("the expert plays with noise", SAMPLED_EXPERT),
         "between-players": Variant(
