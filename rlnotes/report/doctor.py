@@ -107,7 +107,7 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-min-max": ("foreign-actions",),
     "bipedal/aggrevated-ppo/executed-actions": ("foreign-actions",),
-    "bipedal/aggrevated-ppo/notes": RATIO + ("foreign-actions", "weights-of-states"),
+    "bipedal/aggrevated-ppo/notes": (*RATIO, "foreign-actions", "weights-of-states"),
     "bipedal/aggrevated-ppo/mixture-value": ("weights-of-states",),
     "bipedal/aggrevated-ppo/mixture-value-unscaled": ("weights-of-states",),
     "pong/ppo/value-clip": ("value-without-gradient",),
