@@ -13,8 +13,8 @@ draws hardly differ any more.
 
 from typing import Any
 
-# Of the first update: healthy learners of this book are below 0.8, and those who are
-# told what states are worth above 0.96.
+# Of the first update: with A* it is at most about 0.6 in this book (0.9 with a critic
+# that is off), with Q* alone or another V more than 0.9, mostly 0.97 and more.
 MOST = 0.9
 
 # Of aggrevated.Config, whose gradient must be "sampled":

@@ -398,7 +398,8 @@ def foreign_actions(first_score_deviation: float) -> Sign:
 )
 def weights_of_states(first_state_share: float) -> Sign:
     """The share of the weights' variance between states and not between two draws in
-    the same one, at the first update: at most 0.8 in the book where they are A*."""
+    the same one, at the first update. In the book A* stays below 0.9, mostly far below,
+    and Q* alone or with another V is above."""
     return Sign(
         state_weights.fires(first_state_share),
         first_state_share,
