@@ -7,7 +7,6 @@ and where a run learnt from a dataset that is there, so do its episodes.
 
 import base64
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,7 +22,6 @@ import numpy as np
 from gymnasium import spaces
 from matplotlib.axes import Axes
 
-from rlnotes import paths
 from rlnotes.algos import bc
 from rlnotes.autopsies import short_horizon
 from rlnotes.autopsies.time_limits import terminated_lengths
@@ -37,7 +35,7 @@ from rlnotes.experiments.base import FRESH, Experiment
 from rlnotes.experiments.doctor_sb3 import DOCTOR_SB3, FIRES
 from rlnotes.experiments.trials import OfflineSettings
 from rlnotes.experiments.umaze import MazeSettings
-from rlnotes.report import addresses, figures, tables
+from rlnotes.report import addresses, figures, sections, tables
 from rlnotes.report.results import Results
 from rlnotes.report.tables import Link, Table
 from rlnotes.runs import store
@@ -486,32 +484,10 @@ def _rank(one: Verdict) -> tuple[int, ...]:
 # --- the checks, one by one
 
 
-@cache
-def _headings(chapter: str) -> dict[str, str]:
-    """Of the sections of a chapter, by their labels and by what the site calls them;
-    of one that is not written yet, none."""
-    path = paths.root() / "book" / f"{chapter}.ipynb"
-    if not path.exists():
-        return {}
-    cells = json.loads(path.read_text())["cells"]
-    text = "\n".join("".join(x["source"]) for x in cells if x["cell_type"] != "code")
-    found, heading, labels = {}, "", []
-    for line in filter(None, text.splitlines()):
-        if label := re.fullmatch(r"\(([\w-]+)\)=", line):
-            labels.append(label[1])
-            continue
-        if title := re.fullmatch(r"#+ (.+)", line):
-            heading = title[1]
-            found[re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")] = heading
-        found |= dict.fromkeys(labels, heading)  # of a note: the section it stands in
-        labels.clear()
-    return found
-
-
 def section(check: Check) -> str:
     """A link to it, or the chapter's name if it is not written yet."""
     chapter, _, anchor = check.section.partition("#")
-    heading = _headings(chapter).get(anchor)
+    heading = sections.headings(chapter).get(anchor)
     if heading is None:
         return f"{chapter} (to come)"
     return Link(heading, f"{chapter}.html#{anchor}")

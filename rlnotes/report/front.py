@@ -17,14 +17,6 @@ from rlnotes.report.results import Results
 from rlnotes.seeding import reset_seeds
 
 PICTURE = "book/assets/agents.png"
-SLUGS = {  # of chapters, as their pages are called
-    "Offline RL with TD3+BC": "td3bc",
-    "GAIL": "gail",
-    "AggreVaTeD": "aggrevated",
-    "Learning from pixels": "pixels",
-    "PyBullet worlds": "worlds",
-    "Parallel environments": "parallel",
-}
 
 
 def agents(step: int = 90) -> Figure:
@@ -68,7 +60,7 @@ def counts() -> dict[str, int]:
     too."""
     found: Counter[str] = Counter()
     for entry in ledger.entries():
-        slug = SLUGS[entry.chapter]
+        slug = ledger.SLUGS[entry.chapter]
         reached = entry.verdict == ledger.REACHED
         recorded = entry.recorded is not None
         found["rows"] += 1

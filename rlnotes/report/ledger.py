@@ -11,12 +11,20 @@ from rlnotes.errors import UserError
 from rlnotes.experiments import ledger, registry
 from rlnotes.experiments.base import FRESH, Bar, Experiment
 from rlnotes.experiments.ledger import Row
-from rlnotes.report import claims, statistics, tables
+from rlnotes.report import claims, sections, statistics, tables
 from rlnotes.runs import store
 from rlnotes.runs.store import Record
 
 NOT_BUILT, NOT_RECORDED, DAMAGED = "not built yet", "not recorded yet", "damaged record"
 REACHED, NOT_REACHED = "reached", "not reached"
+SLUGS = {  # of chapters, as their pages are called
+    "Offline RL with TD3+BC": "td3bc",
+    "GAIL": "gail",
+    "AggreVaTeD": "aggrevated",
+    "Learning from pixels": "pixels",
+    "PyBullet worlds": "worlds",
+    "Parallel environments": "parallel",
+}
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     no_interval = "" if entry.recorded is None else "–"
     ends = [tables.number(end) for end in entry.interval or ()]
     return (
-        entry.id,
+        _linked(entry),
         entry.notes,
         entry.bar,
         "" if entry.recorded is None else tables.number(entry.recorded),
@@ -174,6 +182,13 @@ def _cells(entry: Entry) -> tuple[str, ...]:
         entry.verdict,
         "" if entry.cost_minutes is None else tables.number(entry.cost_minutes, 0),
     )
+
+
+def _linked(entry: Entry) -> str:
+    """Its id, leading to the section about it."""
+    chapter = SLUGS.get(entry.chapter, "")
+    label = sections.about(chapter, entry.id)
+    return tables.Link(entry.id, f"{chapter}.html#{label}") if label else entry.id
 
 
 def sums() -> dict[str, float]:

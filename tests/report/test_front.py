@@ -8,7 +8,7 @@ import pytest
 from rlnotes.envs.atari import Game
 from rlnotes.experiments.base import World
 from rlnotes.experiments.pixels import judged
-from rlnotes.report import describe, front
+from rlnotes.report import describe, front, ledger
 
 Write = Callable[..., None]
 
@@ -41,7 +41,7 @@ def test_they_are_drawn_and_told(recorded: None) -> None:
 
 
 def test_counts(recorded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "SLUGS", {"Toys": "toys", "Others": "others"})
+    monkeypatch.setattr(ledger, "SLUGS", {"Toys": "toys", "Others": "others"})
     assert front.counts() == {
         "rows": 3,
         "of-the-notes": 3,
