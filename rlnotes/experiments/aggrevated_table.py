@@ -12,7 +12,7 @@ its own, which change that row alone:
     K trajectories        eight, forty
     H steps               short-episodes
     γ                     short-sighted
-    learning rate         slow, fast
+    learning rate         slow, fast, annealed
     batch size            small-batches, large-batches
     gradient clipping     unclipped
     log σ                 wide-std, narrow-std
@@ -78,6 +78,7 @@ ROWS = {
     "short-sighted": Variant("γ = 0.9, of Q*", {"expert": short_sighted_expert}),
     "slow": Variant("learning rate 3e-5", of_agent(learning_rate=3e-5)),
     "fast": Variant("learning rate 3e-3", of_agent(learning_rate=3e-3)),
+    "annealed": Variant("falling from 3e-4 to 0", of_agent(anneal_lr=True)),
     "small-batches": Variant("batches of 64", of_agent(batch_size=64)),
     "large-batches": Variant("batches of 1,000", of_agent(batch_size=1_000)),
     "unclipped": Variant("no clipping", of_agent(max_grad_norm=UNBOUNDED)),
@@ -91,6 +92,19 @@ ROWS = {
     "aggregated": Variant("from all states so far", of_agent(aggregate=True)),
 }
 
+# A second or third value of a row.
+PLANNED = {
+    "fifty",
+    "half-mixed",
+    "harmonic",
+    "slow-decay",
+    "eight",
+    "small-batches",
+    "entropy-1e-1",
+    "unscaled",
+    "q-alone",
+}
+
 AGGREVATED_TABLE = Experiment(
     id="aggrevated/table",
     world=course,
@@ -101,8 +115,8 @@ AGGREVATED_TABLE = Experiment(
         "full": Budget(100_000, evaluations=5, curve_episodes=10, final_episodes=40),
     },
     variants={
-        "table": Variant("the table's values"),
-        **{name: replace(row, planned=True) for name, row in ROWS.items()},
+        "table": Variant("the table's values", seeds=8),
+        **{name: replace(row, planned=name in PLANNED) for name, row in ROWS.items()},
     },
     bars=(
         Bar(

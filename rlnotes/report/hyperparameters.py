@@ -28,7 +28,7 @@ ROWS = (
     Row("K, trajectories at once", "8 to 32", "20", ("eight", "forty")),
     Row("H, steps of an episode", "the world's", "1,600", ("short-episodes",)),
     Row("γ", "0.99", "0.99", ("short-sighted",)),
-    Row("learning rate", "3e-4, Adam", "3e-4", ("slow", "fast")),
+    Row("learning rate", "3e-4, Adam", "3e-4", ("slow", "fast", "annealed")),
     Row("batch size", "64 to 256", "128", ("small-batches", "large-batches")),
     Row("clipped gradient norm", "0.5 to 1", "0.5", ("unclipped",)),
     Row("bounds of log σ", "−10, 1", "−10, 1", ("wide-std", "narrow-std")),
@@ -44,8 +44,8 @@ ROWS = (
 
 
 def verdict(tried: Sequence[float], taken: Sequence[float]) -> Verdict:
-    """Whether all seeds of one are better than all of the other. Three and three are so
-    by chance once in ten times."""
+    """Whether all seeds of one are better than all of the other. Three and eight are so
+    by chance less than once in eighty times."""
     if min(tried) > max(taken):
         return "better"
     return "worse" if max(tried) < min(taken) else "no difference seen"
@@ -66,12 +66,21 @@ def of_row(found: Sequence[Verdict]) -> str:
     return "matters" if "worse" in found else "alike"
 
 
+def tried(results: Results, rows: Sequence[Row] = ROWS) -> list[Row]:
+    """The rows with those of their values that are on record."""
+    known = results.experiment.on_record
+    return [
+        row._replace(variants=tuple(one for one in row.variants if one in known))
+        for row in rows
+    ]
+
+
 def verdicts(results: Results, rows: Sequence[Row] = ROWS) -> dict[str, list[Verdict]]:
     """Of all values that were tried, by row."""
     taken = results.values(results.experiment.main_variant)
     return {
         row.name: [verdict(results.values(one), taken) for one in row.variants]
-        for row in rows
+        for row in tried(results, rows)
     }
 
 
@@ -81,24 +90,26 @@ def counts(results: Results, rows: Sequence[Row] = ROWS) -> dict[str, int]:
     return {end: ends.count(end) for end in ENDS}
 
 
-def table(results: Results, rows: Sequence[Row] = ROWS) -> Table:
+def table(results: Results, walks: float, rows: Sequence[Row] = ROWS) -> Table:
     """First what the table's values come to together, then one line for each other
-    value."""
+    value; with how many seeds come to at least `walks`."""
     found = verdicts(results, rows)
     main = results.experiment.main_variant
     lines: list[tuple[str, ...]] = []
-    lines.append(("all of them", "", "", *_numbers(results, main), "", ""))
-    for row in rows:
+    lines.append(("all of them", "", "", *_numbers(results, main, walks), "", ""))
+    for row in tried(results, rows):
         first = (row.name, f"{row.recommended}; ours {row.taken}")
         last = ENDS[of_row(found[row.name])]
         for one, came in zip(row.variants, found[row.name], strict=True):
-            tried = results.experiment.variants[one].label
-            lines.append((*first, tried, *_numbers(results, one), came, last))
+            label = results.experiment.variants[one].label
+            lines.append((*first, label, *_numbers(results, one, walks), came, last))
             first, last = ("", ""), ""
-    headings = ("hyper-parameter", "in the notes' table", "tried instead", "IQM")
+    headings = ("hyper-parameter", "in the notes' table", "tried instead", "walk")
     return Table((*headings, "worst", "best", "which is", "so the row is"), lines)
 
 
-def _numbers(results: Results, variant: str) -> list[str]:
-    summary = results.summary(variant)
-    return [tables.number(one) for one in (summary.iqm, summary.worst, summary.best)]
+def _numbers(results: Results, variant: str, walks: float) -> list[str]:
+    values = results.values(variant)
+    enough = sum(value >= walks for value in values)
+    ends = [tables.number(end, 0) for end in (min(values), max(values))]
+    return [f"{enough} of {len(values)}", *ends]

@@ -1,11 +1,15 @@
 """The table of hyper-parameters has every run once, and its verdicts follow from it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import pytest
+
+from rlnotes.experiments import registry
 from rlnotes.experiments.aggrevated_table import AGGREVATED_TABLE
-from rlnotes.experiments.base import FRESH
+from rlnotes.experiments.base import FRESH, Variant
 from rlnotes.report import hyperparameters
-from rlnotes.report.hyperparameters import ROWS, Row, counts, of_row, verdict
+from rlnotes.report.hyperparameters import ROWS, Row, counts, of_row, tried, verdict
 from rlnotes.report.results import Results
 
 Write = Callable[..., None]
@@ -36,17 +40,28 @@ def test_the_table_over_records(write: Write) -> None:
         write("toy/task", "good", seed, 96.0 + seed, 17.0)
         write("toy/task", "bad", seed, 3.0 + seed, 30.0)
     rows = (Row("length", "1 to 2", "1", ("bad",)),)
-    table = hyperparameters.table(Results("toy/task"), rows)
-    assert table.rows[0] == ("all of them", "", "", "96.5", "96.0", "97.0", "", "")
+    table = hyperparameters.table(Results("toy/task"), 96.5, rows)
+    assert table.rows[0] == ("all of them", "", "", "1 of 2", "96", "97", "", "")
     assert table.rows[1] == (
         "length",
         "1 to 2; ours 1",
         "the bad one",
-        "3.5",
-        "3.0",
-        "4.0",
+        "0 of 2",
+        "3",
+        "4",
         "worse",
         "used: it matters",
     )
     found = counts(Results("toy/task"), rows)
     assert found == {"refuted": 0, "matters": 1, "alike": 0}
+
+
+def test_a_value_that_is_only_planned_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    later = Variant("later", planned=True)
+    task = registry.find("toy/task")
+    task = replace(task, variants={**task.variants, "later": later})
+    monkeypatch.setitem(registry.EXPERIMENTS, "toy/task", task)
+    (row,) = tried(Results("toy/task"), [Row("length", "", "", ("later", "bad"))])
+    assert row.variants == ("bad",)
