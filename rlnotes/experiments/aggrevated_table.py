@@ -1,9 +1,9 @@
 """Row `aggrevated/table`: the notes' table of fourteen hyper-parameters, each put to
 the test on the walker; and what a coefficient of entropy does to PPO.
 
-The notes give the table and then do otherwise. Here the main variant takes its values,
-the middle of a range, together with the right gradient. Each row of it has variants of
-its own, which change that row alone:
+The notes give the table and then do otherwise. Here `table` takes its values, the
+middle of a range, together with the right gradient. Each row of it has variants of its
+own, which change that row alone; the main one is that with which it walks:
 
     N iterations          fifty, two-hundred        (of as many steps together)
     α₀                    half-mixed, unmixed
@@ -92,6 +92,8 @@ ROWS = {
     "aggregated": Variant("from all states so far", of_agent(aggregate=True)),
 }
 
+# Without it the deviation falls until a step of the usual size throws the policy away.
+MENDED = "narrow-std"
 # A second or third value of a row.
 PLANNED = {
     "fifty",
@@ -115,14 +117,19 @@ AGGREVATED_TABLE = Experiment(
         "full": Budget(100_000, evaluations=5, curve_episodes=10, final_episodes=40),
     },
     variants={
+        MENDED: replace(ROWS[MENDED], seeds=8),
         "table": Variant("the table's values", seeds=8),
-        **{name: replace(row, planned=name in PLANNED) for name, row in ROWS.items()},
+        **{
+            name: replace(row, planned=name in PLANNED)
+            for name, row in ROWS.items()
+            if name != MENDED
+        },
     },
     bars=(
+        Bar("the table's values do not walk in every seed", "table", "worst", "<=", 0),
         Bar(
-            "with the right gradient the table's values walk as well as the expert,"
-            " nearly",
-            "table",
+            "with one of them changed they walk as well as the expert, nearly",
+            MENDED,
             "iqm",
             ">=",
             "experts/bipedal/ppo",
