@@ -177,7 +177,11 @@ MIN_MAX: Override = {
 MIXTURE_VALUE: Override = {"agent.baseline": "mixture"}
 UNSCALED: Override = {"agent.weight_scale": aggrevated.as_they_are}
 PINNED: Override = {f"agent.{name}": value for name, value in pinned_std.FAULT.items()}
-STALE: Override = {"agent.actions": stale_actions, "agent.update_epochs": 30}
+OWN_STALE: Override = {"agent.actions": stale_actions}
+FIVE: Override = {"agent.update_epochs": 5}
+THIRTY: Override = {"agent.update_epochs": 30}
+# Positive weights on whatever was played, most of it the expert's at first.
+CLONE: Override = {**EXECUTED, **MIN_MAX}
 FREE_CRITIC: Override = {"expert": free_expert}
 OTHER_EXPERT: Override = {"expert": hardcore_expert}
 ROUND_TRIP: Override = {"agent.actions": round_trip_actions}
@@ -281,11 +285,21 @@ AGGREVATED_REINFORCE = Experiment(
         ),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "min-max": Variant("Q* between 0 and 1", MIN_MAX),
-        "executed-min-max": Variant(
-            "executed actions, Q* between 0 and 1", {**EXECUTED, **MIN_MAX}
-        ),
+        "executed-min-max": Variant("executed actions, Q* between 0 and 1", CLONE),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
-        "stale-batch": Variant("30 passes over the same draws", STALE),
+        # Whoever passes over executed actions passes over old ones, too.
+        "stale-batch": Variant(
+            "30 passes over the same draws", {**OWN_STALE, **THIRTY}
+        ),
+        "stale-twenty": Variant("20 passes over the same draws", OWN_STALE),
+        "stale-five": Variant("5 passes over the same draws", {**OWN_STALE, **FIVE}),
+        "executed-five": Variant(
+            "5 passes over executed actions", {**EXECUTED, **FIVE}
+        ),
+        "fresh-five": Variant("5 passes, drawn afresh", FIVE),
+        # What else the notes have, put into a learner that clones as theirs does.
+        "clone-pinned": Variant("a clone with σ = 7.39", {**CLONE, **PINNED}),
+        "clone-thirty": Variant("a clone with 30 passes", {**CLONE, **THIRTY}),
         "free-critic": Variant("Q* that may like other actions better", FREE_CRITIC),
         "other-expert": Variant("the expert of another world", OTHER_EXPERT),
         "round-trip": Variant("actions through the tanh and back", ROUND_TRIP),
