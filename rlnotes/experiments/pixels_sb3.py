@@ -145,15 +145,15 @@ BREAKOUT_SB3_DQN = beside_ours(
     "breakout/sb3-dqn",
     Sb3PixelSettings(game=BREAKOUT, agent=DQN, num_envs=4),
     smallest=12_000,
-    steps=1_200_000,
-    label="SB3's DQN, 4 environments, 1.2 of 4 million steps",
+    steps=600_000,
+    label="SB3's DQN, 4 environments, 0.6 of 4 million steps",
     bar=Bar("SB3's DQN learns Breakout", "notes", "iqm", ">=", 5.0),
 )
 BREAKOUT_SB3_A2C = beside_ours(
     "breakout/sb3-a2c",
     Sb3PixelSettings(game=BREAKOUT, agent=A2cOptions(), num_envs=4),
     smallest=2_000,
-    steps=1_000_000,
-    label="SB3's A2C, 4 environments",
+    steps=500_000,
+    label="SB3's A2C, 4 environments, half a million steps",
     bar=Bar("SB3's A2C learns Breakout", "notes", "iqm", ">=", 5.0),
 )
