@@ -10,17 +10,12 @@ annealed depends on the step alone.
 from typing import Any
 
 from rlnotes.algos.networks import LOW_EYE, NATURE_EYE
-from rlnotes.envs.atari import pong_field
 from rlnotes.experiments.base import Experiment, Variant
 from rlnotes.experiments.credit import EARLY_PONG
-from rlnotes.experiments.pixels import game_world, of, start
-from rlnotes.experiments.pong import PPO_BUDGETS, THIRD
+from rlnotes.experiments.pixels import game_world, start
+from rlnotes.experiments.pong import PPO_BUDGETS, THIRD, field
 
 LOW: dict[str, Any] = {"eye": LOW_EYE, "game.screen_size": 42}
-
-
-def field(screen_size: int) -> dict[str, Any]:
-    return of("game", pong_field(screen_size))
 
 
 def lasting(times: float) -> dict[str, float]:
