@@ -94,9 +94,10 @@ PONG_PPO = Experiment(
     settings=GameSettings(agent=PPO, game=PONG),
     budgets=PPO_BUDGETS,
     variants={
-        "field": Variant("PPO, 64 × 64 of the field", field(64)),
+        # Chosen on seed 0 of `pixels/eyes`.
+        "field": Variant("PPO, 64 × 64 of the field", field(64), first_seed=1),
         "ppo": Variant(  # of 16 evaluations, for clips
-            "PPO, the whole screen", seeds=1, stages=(1, 4, 7), replayed=True
+            "PPO", seeds=1, stages=(1, 4, 7), replayed=True
         ),
         "first-third": Variant(
             "the first third of its steps", FIRST_THIRD, 1, first_seed=1
