@@ -1,18 +1,18 @@
 """Chapter "Learning from pixels": what makes a reward hard to trace back. Frame skip,
 the maximum of two frames, a reward for touching the ball, and rewards that come late,
-each changed alone in the first third of `pong/ppo`; and BasicMath, where rewards hardly
-come at all."""
+each changed alone in the first third of `pong/ppo`, whose pictures show the field; and
+BasicMath, where rewards hardly come at all."""
 
 from typing import Any
 
 from rlnotes.envs.atari import Game
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.pixels import GameSettings, game_world, start
-from rlnotes.experiments.pong import FIRST_THIRD, PONG, PPO, PPO_BUDGETS
+from rlnotes.experiments.pong import EARLY, PONG, PPO, PPO_BUDGETS
 from rlnotes.experiments.settings import changed
 
-EARLY_PONG = changed(GameSettings(agent=PPO, game=PONG), FIRST_THIRD)
-AS_IT_IS = "pong/ppo/first-third"  # four frames a step, rewards at once
+EARLY_PONG = changed(GameSettings(agent=PPO, game=PONG), EARLY)
+AS_IT_IS = "pong/ppo/early"  # four frames a step, rewards at once
 
 
 def skip(frames: int) -> dict[str, Any]:

@@ -11,9 +11,16 @@ from typing import Any
 
 from rlnotes.algos.networks import LOW_EYE, NATURE_EYE
 from rlnotes.experiments.base import Experiment, Variant
-from rlnotes.experiments.credit import EARLY_PONG
-from rlnotes.experiments.pixels import game_world, start
-from rlnotes.experiments.pong import PPO_BUDGETS, THIRD, field
+from rlnotes.experiments.pixels import GameSettings, game_world, start
+from rlnotes.experiments.pong import (
+    FIRST_THIRD,
+    PONG,
+    PPO,
+    PPO_BUDGETS,
+    THIRD,
+    field,
+)
+from rlnotes.experiments.settings import changed
 
 LOW: dict[str, Any] = {"eye": LOW_EYE, "game.screen_size": 42}
 
@@ -25,22 +32,25 @@ def lasting(times: float) -> dict[str, float]:
 EYES = Experiment(
     id="pixels/eyes",
     world=game_world,
-    settings=EARLY_PONG,
+    settings=changed(GameSettings(agent=PPO, game=PONG), FIRST_THIRD),
     budgets=PPO_BUDGETS,
     variants={
-        "small-84-field": Variant("84 × 84 of the field, small", field(84)),
         "small-64-field": Variant(
             "64 × 64 of the field, small", {**field(64), **lasting(1.6)}
         ),
-        "low-42": Variant("42 × 42, smaller", {**LOW, **lasting(2.0)}),
+        "small-84-field": Variant(
+            "84 × 84 of the field, small", field(84), planned=True
+        ),
+        "low-42": Variant("42 × 42, smaller", {**LOW, **lasting(2.0)}, planned=True),
         "low-42-field": Variant(
             "42 × 42 of the field, smaller", {**LOW, **field(42), **lasting(2.0)}
         ),
-        "nature-84": Variant("84 × 84, Nature's", {"eye": NATURE_EYE, **lasting(0.8)}),
+        "nature-84": Variant(
+            "84 × 84, Nature's", {"eye": NATURE_EYE, **lasting(0.8)}, planned=True
+        ),
     },
     bars=(),
     start=start,
     seeds=1,
-    planned=True,
     large_policies=True,
 )

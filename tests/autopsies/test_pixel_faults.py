@@ -57,7 +57,7 @@ def test_it_fires_where_the_reward_comes_after_the_horizon(
 
 
 def test_the_twins_of_the_horizon_differ_by_what_they_say(differing: Any) -> None:
-    healthy = ("pong/ppo", "first-third")
+    healthy = ("pong/ppo", "early")
     two = {"agent.gamma", "agent.gae_lambda"}
     assert differing(healthy, ("pong/ppo", "short-horizon")) == two
     assert differing(healthy, ("pixels/credit", "skip-1")) == {"game.frame_skip"}
