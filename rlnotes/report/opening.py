@@ -61,9 +61,7 @@ CHAPTERS = {
     ),
     "aggrevated": Stills(
         {
-            "bipedal/aggrevated-reinforce/executed-actions": (
-                "failed: executed actions"
-            ),
+            "bipedal/aggrevated-reinforce/stale-twenty": "failed: the same draws",
             "bipedal/aggrevated-reinforce/aggrevated": "mended: drawn afresh",
         },
         step=400,
