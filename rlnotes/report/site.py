@@ -4,6 +4,7 @@
   text, and the paragraph in italics that follows a figure or film is its caption.
 - An equation names the function that is it, and the function its equations; all of
   them stand on the page with the directive `{equations}`.
+- Works are listed under the names by which sentences cite them.
 - The directive `{symptoms}` is the index from symptoms to sections, `{question}` and
   `{first-picture}` are the question and the picture with which another page opens.
 - A page named `zh_` and the name of another one is its Chinese edition, `zh` that of
@@ -13,7 +14,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+from pybtex.database import Entry, Person
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style
+from pybtex.style.labels import BaseLabelStyle
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -199,6 +204,28 @@ class EquationLinks(SphinxPostTransform):
         return self.env.domains["math"].resolve_xref(*given, *contents) or contents[1]
 
 
+# --- works
+
+
+class AuthorYear(BaseLabelStyle):
+    """Labels of works are what sentences call them by."""
+
+    def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
+        for entry in sorted_entries:
+            first, *others = map(_last_name, entry.persons["author"])
+            more = "".join(f" and {name}" for name in others)
+            names = f"{first} et al." if len(others) > 1 else f"{first}{more}"
+            yield f"{names}, {entry.fields['year']}"
+
+
+def _last_name(author: Person) -> str:
+    return " ".join([*author.prelast_names, *author.last_names])
+
+
+class Works(Style):
+    default_label_style = AuthorYear
+
+
 # --- symptoms
 
 
@@ -334,6 +361,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_js_file("book.js", loading_method="defer")
     for node, tag in ((Figure, "figure"), (Caption, "figcaption")):
         app.add_node(node, html=(_open(tag), _close(tag)))
+    register_plugin("pybtex.style.formatting", "works", Works)
     app.add_directive("equations", Equations)
     app.add_directive("symptoms", Symptoms)
     app.add_directive("question", Question)
