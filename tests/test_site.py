@@ -94,6 +94,7 @@ def test_no_output_is_an_error_or_a_raw_object(pages: Pages) -> None:
         assert "Traceback (most recent call last)" not in text, page
         assert "object at 0x" not in text, page
         assert "<IPython.core.display" not in text, page
+        assert "<Axes: " not in text, page
 
 
 def test_answers_are_folded(pages: Pages) -> None:
