@@ -58,7 +58,7 @@ test: lint data
 	$(PYTEST)
 
 lab: $(READY) data
-	$(BIN)/jupyter lab book
+	$(BIN)/jupyter lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 run: $(READY) data
 	@test -f "book/$(CHAPTER).ipynb" || { echo "make run CHAPTER=NAME, with NAME one of: $(basename $(notdir $(NOTEBOOKS)))"; exit 2; }

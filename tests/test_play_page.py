@@ -201,7 +201,7 @@ def test_what_the_page_says_happens(
     assert [one["end"] for one in scripts.evaluate(EPISODES, given)] == 3 * [end]
 
 
-def test_only_the_repaired_q_sees_the_end_coming(scripts: Page) -> None:
+def test_only_the_mended_q_sees_the_end_coming(scripts: Page) -> None:
     given = ["dqn-huber", starts(3).tolist(), 1.0, 0, 500]
     for episode in scripts.evaluate(EPISODES, given):
         x, _, theta, _ = episode["states"][-1]

@@ -94,6 +94,7 @@ def test_no_output_is_an_error_or_a_raw_object(pages: Pages) -> None:
         assert "Traceback (most recent call last)" not in text, page
         assert "object at 0x" not in text, page
         assert "<IPython.core.display" not in text, page
+        assert "<Axes: " not in text, page
 
 
 def test_answers_are_folded(pages: Pages) -> None:
@@ -130,6 +131,21 @@ def test_what_follows_a_figure_in_italics_is_its_caption(pages: Pages) -> None:
     assert any(text.startswith("What does a stale copy cost?") for text in captions)
     paragraphs = [tag.get_text() for tag in chapter.select("p > em")]
     assert not any(text.startswith("Which suspect costs what?") for text in paragraphs)
+
+
+FIRST_WORDS = ".admonition p:not(.admonition-title)"
+
+
+@pytest.mark.parametrize(("front", "edition"), [("intro", ""), ("zh", "zh_")])
+def test_the_front_page_asks_what_each_chapter_asks(
+    front: str, edition: str, pages: Pages
+) -> None:
+    cards = [card.get_text() for card in page_named(front, pages).select(".sd-card")]
+    for name in CHAPTERS:
+        opening = page_named(f"{edition}{name}", pages).select_one(FIRST_WORDS)
+        assert opening is not None
+        _, question = re.split("[.。] ", opening.get_text(), maxsplit=1)
+        assert any(question in card for card in cards), question
 
 
 def test_the_front_page_leads_from_symptoms_to_sections(pages: Pages) -> None:

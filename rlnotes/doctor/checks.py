@@ -146,7 +146,7 @@ def identical_environments(different_observations: float, num_envs: int) -> Sign
 
 @check(
     "the ends of episodes are lost",
-    "Nothing in the loss; V of a lost game is as good as that of a fresh one.",
+    "The loss looks fine; V of a lost game is as good as that of a fresh one.",
     "Store `terminated` before the reset, not after it.",
     "parallel#parallel-ends",
 )
@@ -162,7 +162,7 @@ def lost_ends(longest_episode: float, time_limit: int) -> Sign:
 
 @check(
     "running out of time is stored as an end of the task",
-    "Nothing in the loss; states near the limit are valued as if the world ended.",
+    "The loss looks fine; states near the limit are valued as if the world ended.",
     "Store `terminated` alone, and bootstrap from the last observation where an episode"
     " was merely truncated.",
     "td3bc#ablations-what-else-mattered",
@@ -184,7 +184,7 @@ def clock_as_end(terminated_lengths: Collection[int], time_limit: int) -> Sign:
 
 @check(
     "stored successors belong to the next episode",
-    "Nothing in the loss; learnt values ignore what comes at the end of an episode.",
+    "The loss looks fine; learnt values ignore what comes at the end of an episode.",
     "After an end take the successor from `final_obs` (Gymnasium) or"
     " `terminal_observation` (SB3), and store no step that only resets.",
     "parallel#parallel-dqn",
@@ -594,7 +594,7 @@ def growing_entropy(
 
 @check(
     "the critic promises more than comes",
-    "The policy is poor, and its own critic is content.",
+    "The loss looks fine and the return does not: the critic is content.",
     "Keep the policy close to its data (a BC term, a conservative critic), or gather"
     " data where it goes.",
     "td3bc#why-td3-fails",
@@ -661,7 +661,7 @@ def unseen_ends(end_error: float, q_data: float) -> Sign:
 
 @check(
     "the policy leaves its data",
-    "It imitates what always succeeds, and fails at once.",
+    "It crashes at once, though it imitates what always succeeds.",
     "Find out who leads it away: a critic's invented values, or too few demonstrations"
     " (noise while demonstrating, DAgger).",
     "td3bc#racecar-autopsy",

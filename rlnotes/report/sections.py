@@ -1,4 +1,5 @@
-"""The sections of a chapter: what they are called, and which one is about a row."""
+"""A chapter's question and its sections: what they are called, and which one is about a
+row."""
 
 import json
 import re
@@ -8,6 +9,7 @@ from rlnotes import paths
 
 LABEL = r"\(([\w-]+)\)="
 CLAIMS = "\n## Claims"
+QUESTION = r"^\*\*(?:The question\.|问题。)\*\* (.+)$"
 
 
 @cache
@@ -50,3 +52,13 @@ def about(chapter: str, id: str) -> str | None:
     }
     best = max(found, key=lambda label: found[label], default=None)
     return best if best and found[best] else None
+
+
+def question(page: str) -> str:
+    """With which it opens: a chapter, or a chapter's page in the Chinese edition."""
+    (written,) = (paths.root() / "book").glob(f"{page}.*")
+    text = written.read_text()
+    if written.suffix == ".ipynb":
+        text = "".join(json.loads(text)["cells"][0]["source"])
+    (found,) = re.findall(QUESTION, text, re.MULTILINE)
+    return str(found)

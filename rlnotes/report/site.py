@@ -4,8 +4,9 @@
   text, and the paragraph in italics that follows a figure or film is its caption.
 - An equation names the function that is it, and the function its equations; all of
   them stand on the page with the directive `{equations}`.
-- The directive `{symptoms}` is the index from symptoms to sections, `{first-picture}`
-  the picture with which another page opens.
+- Works are listed under the names by which sentences cite them.
+- The directive `{symptoms}` is the index from symptoms to sections, `{question}` and
+  `{first-picture}` are the question and the picture with which another page opens.
 - A page named `zh_` and the name of another one is its Chinese edition, `zh` that of
   the front page; a link at their heads switches between the two.
 - Pages fit the screen and are readable in the dark (`assets/book.css`, `book.js`).
@@ -13,7 +14,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,16 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+from pybtex.database import Entry, Person
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style
+from pybtex.style.labels import BaseLabelStyle
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from rlnotes.report import chinese, equations, symptoms
+from rlnotes.report import chinese, equations, sections, symptoms
 from rlnotes.report.equations import Implementation
 from rlnotes.report.symptoms import Suspicion
 
@@ -199,6 +204,28 @@ class EquationLinks(SphinxPostTransform):
         return self.env.domains["math"].resolve_xref(*given, *contents) or contents[1]
 
 
+# --- works
+
+
+class AuthorYear(BaseLabelStyle):
+    """Labels of works are what sentences call them by."""
+
+    def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
+        for entry in sorted_entries:
+            first, *others = map(_last_name, entry.persons["author"])
+            more = "".join(f" and {name}" for name in others)
+            names = f"{first} et al." if len(others) > 1 else f"{first}{more}"
+            yield f"{names}, {entry.fields['year']}"
+
+
+def _last_name(author: Person) -> str:
+    return " ".join([*author.prelast_names, *author.last_names])
+
+
+class Works(Style):
+    default_label_style = AuthorYear
+
+
 # --- symptoms
 
 
@@ -222,19 +249,21 @@ class Symptoms(SphinxDirective):
         return nodes.paragraph("", "", link)
 
 
-# --- the Chinese edition
+# --- what another page opens with
 
 
-def is_chinese(docname: str) -> bool:
-    return re.fullmatch(r"book/zh(_\w+)?", docname) is not None
+class Question(SphinxDirective):
+    """Its argument is the page."""
 
+    required_arguments = 1
 
-def counterpart(docname: str) -> str:
-    """The same page in the other language, whether there is one or not."""
-    name = docname.rpartition("/")[2]
-    if is_chinese(docname):
-        return f"book/{name.removeprefix('zh').removeprefix('_') or 'intro'}"
-    return "book/zh" if name == "intro" else f"book/zh_{name}"
+    def run(self) -> list[nodes.Node]:
+        (page,) = self.arguments
+        self.env.note_dependency(self.env.doc2path(f"book/{page}"))
+        found = nodes.container()
+        text = StringList([sections.question(page)], __file__)
+        self.state.nested_parse(text, 0, found)
+        return found.children
 
 
 class FirstPicture(SphinxDirective):
@@ -258,6 +287,21 @@ class FirstPicture(SphinxDirective):
         )
         html = f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
         return [nodes.raw("", html, format="html")]
+
+
+# --- the Chinese edition
+
+
+def is_chinese(docname: str) -> bool:
+    return re.fullmatch(r"book/zh(_\w+)?", docname) is not None
+
+
+def counterpart(docname: str) -> str:
+    """The same page in the other language, whether there is one or not."""
+    name = docname.rpartition("/")[2]
+    if is_chinese(docname):
+        return f"book/{name.removeprefix('zh').removeprefix('_') or 'intro'}"
+    return "book/zh" if name == "intro" else f"book/zh_{name}"
 
 
 class NoSpaceBetweenLines(SphinxPostTransform):
@@ -317,8 +361,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_js_file("book.js", loading_method="defer")
     for node, tag in ((Figure, "figure"), (Caption, "figcaption")):
         app.add_node(node, html=(_open(tag), _close(tag)))
+    register_plugin("pybtex.style.formatting", "works", Works)
     app.add_directive("equations", Equations)
     app.add_directive("symptoms", Symptoms)
+    app.add_directive("question", Question)
     app.add_directive("first-picture", FirstPicture)
     app.add_post_transform(Captions)
     app.add_post_transform(Minus)

@@ -9,7 +9,7 @@ from rlnotes.report import ledger, sections
 from rlnotes.report.tables import Link, Table
 
 CELLS = [
-    ("markdown", "# Toys\nThe answer: `toy/task`, `toy/task`, `toy/task`."),
+    ("markdown", "# Toys\n**The question.** Why?\nThe answer: " + "`toy/task`, " * 3),
     ("markdown", "(first)=\n## Copies\nAs in `toy/task`."),
     ("code", 'copy = Results("toy/copy")'),
     ("markdown", "(second)=\n## The task itself\nNot toy/task-two."),
@@ -41,6 +41,13 @@ def test_headings_by_label_and_by_name(chapter: None) -> None:
     found = sections.headings("toys-of-a-test")
     assert found["second"] == found["the-task-itself"] == "The task itself"
     assert sections.headings("not-written") == {}
+
+
+def test_the_question_of_a_chapter_in_both_languages(chapter: None, home: Path) -> None:
+    chinese = "# 玩具\n\n**问题。** 为什么？\n"
+    (home / "book" / "zh_toys-of-a-test.md").write_text(chinese)
+    assert sections.question("toys-of-a-test") == "Why?"
+    assert sections.question("zh_toys-of-a-test") == "为什么？"
 
 
 def test_rows_of_the_ledger_lead_there(chapter: None) -> None:
