@@ -105,8 +105,11 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-five": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-min-max": ("foreign-actions",),
-    "bipedal/aggrevated-reinforce/clone-pinned": (*PINNED, "foreign-actions"),
-    "bipedal/aggrevated-reinforce/clone-thirty": ("foreign-actions",),
+    "bipedal/aggrevated-reinforce/clone-pinned": (*PINNED, "weights-of-states"),
+    "bipedal/aggrevated-reinforce/clone-thirty": (
+        "foreign-actions",
+        "weights-of-states",
+    ),
     "bipedal/aggrevated-ppo/executed-actions": ("foreign-actions",),
     "bipedal/aggrevated-ppo/notes": (*RATIO, "foreign-actions", "weights-of-states"),
     "bipedal/aggrevated-ppo/mixture-value": ("weights-of-states",),
