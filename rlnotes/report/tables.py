@@ -144,6 +144,8 @@ METRICS = {
     "envpool_times_plain": Metric("speed of 64 in EnvPool against a plain loop", "×"),
     "verified_percent": Metric("transitions that happen in a plain loop, too", "%"),
     "cost_ranks_returns": Metric("rank correlation of cost and return"),
+    "log_std": Metric("log σ"),
+    "approx_kl": Metric("divergence of an update"),
 }
 
 
