@@ -23,6 +23,7 @@ from rlnotes.experiments import (
     gail_racecar,
     hardcore_sb3,
     ledger,
+    memory,
     parallel,
     parallel_copies,
     parallel_rllib,
@@ -114,6 +115,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         pixels_speed.PIXELS_SPEED,
         doctor_cost.DOCTOR_COST,
         doctor_sb3.DOCTOR_SB3,
+        memory.MEMORY,
     )
 }
 

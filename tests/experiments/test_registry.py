@@ -33,6 +33,7 @@ BESIDE = {  # what rows of the ledger rest on
     "pixels/ppo-speed",
     "doctor/cost",
     "doctor/sb3",
+    "costs/memory",
 }
 each_experiment = pytest.mark.parametrize(
     "experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS)

@@ -12,6 +12,7 @@ from rlnotes.experiments import registry
 from rlnotes.experiments.base import FRESH, Variant, fresh_seeds
 from rlnotes.paths import Run
 from rlnotes.report import ledger
+from rlnotes.runs.store import Record
 
 Write = Callable[..., None]
 KEYS = ["id", "chapter", "notes", "bar", "recorded"]
@@ -154,3 +155,14 @@ def test_where_fresh_seeds_are_worse_they_are_what_is_shown(
     sentences = [bar.sentence for bar in again.all_bars]
     assert "good is good, on fresh seeds too" in sentences
     assert "bad is bad, on fresh seeds too" not in sentences
+
+
+def test_memory_that_no_record_tells_is_at_least_that_of_a_few_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run("gail/cartpole", "ten", 0)
+    old, new = Record(run, {}, ()), Record(run, {"peak_memory_mb": 812}, ())
+    monkeypatch.setattr(ledger, "_least_memory", lambda: {"gail/cartpole": 703.0})
+    assert ledger._memory("gail/cartpole", [old]) == "≥ 703"
+    assert ledger._memory("gail/cartpole", [old, new]) == "812"
+    assert ledger._memory("gail/acrobot", [old]) == "–"
