@@ -120,7 +120,7 @@ def test_the_evidence_stays_small_enough_to_look_at() -> None:
     weights = sum(
         path.stat().st_size for path in paths.checkpoints("full").rglob("*.safetensors")
     )
-    assert weights < 60e6
+    assert weights < 90e6  # eyes take megabytes
     words = ["git", "ls-files", "book/results", "book/checkpoints"]
     tracked = subprocess.run(
         words, cwd=paths.root(), capture_output=True, text=True, check=True
