@@ -38,7 +38,8 @@ def measured() -> list[str]:
 
 def least_memory_mb(id: str) -> float:
     """Of the first variant's first seed, at the budget `smoke`."""
-    here = {name: value for name, value in os.environ.items() if "SWEEP" not in name}
+    here = dict(os.environ)
+    here.pop("RLNOTES_SWEEP", None)  # it ends with us, not with the sweep
     with tempfile.TemporaryDirectory() as home:
         for shared in ("book", "datasets"):  # experts and demonstrations
             (Path(home) / shared).symlink_to(paths.root() / shared)
