@@ -312,12 +312,12 @@ HARDCORE_PPO_VECTOR = Experiment(
     budgets=HARD_BUDGETS,
     variants={
         "vector": Variant("PPO, 16 environments", seeds=1),
-        "third": Variant("a third of the steps", THIRD, planned=True),
+        "third": Variant("a third of the steps", THIRD, 1, planned=True),
         "no-bonus": Variant(
-            "a third, no entropy bonus", {**THIRD, **NO_BONUS}, planned=True
+            "a third, no entropy bonus", {**THIRD, **NO_BONUS}, 1, planned=True
         ),
         "near-sighted": Variant(
-            "a third, γ = .99", {**THIRD, **NEAR_SIGHTED}, planned=True
+            "a third, γ = .99", {**THIRD, **NEAR_SIGHTED}, 1, planned=True
         ),
         "fall-penalty-100": Variant(
             "a third, a fall costs 100", {**THIRD, **HARD_FALLS}, planned=True

@@ -1,12 +1,13 @@
 """The notes' table of fourteen hyper-parameters, row by row with its runs
 (`aggrevated/table`)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from rlnotes.experiments import aggrevated_table
 from rlnotes.report import tables
 from rlnotes.report.results import Results
 from rlnotes.report.tables import Table
@@ -25,7 +26,7 @@ class Row(NamedTuple):
     variants: tuple[str, ...]
 
 
-ROWS = (
+ALL = (
     Row("N, iterations", "50 to 200", "100", ("fifty", "two-hundred")),
     Row("α₀, the expert's first share", "1", "1", ("half-mixed", "unmixed")),
     Row("α_n, its decay", "exponential, or 1/(n+1)", "exp.", ("linear", "harmonic")),
@@ -36,16 +37,29 @@ ROWS = (
     Row("learning rate", "3e-4, Adam", "3e-4", ("slow", "fast", "annealed")),
     Row("batch size", "64 to 256", "128", ("small-batches", "large-batches")),
     Row("clipped gradient norm", "0.5 to 1", "0.5", ("unclipped",)),
-    Row("bounds of log σ", "−10, 1", "−10, 1", ("wide-std", "narrow-std")),
+    Row("bounds of log σ", "−10, 1", "−10, 1", ("narrow-std",)),
     Row("entropy coefficient", "0 to 0.01", "0", ("entropy-1e-2", "entropy-1e-1")),
     Row(
         "normalised Q*",
         "min-max, or less a baseline",
         "A*, standardised",
-        ("min-max", "unscaled", "q-alone"),
+        ("min-max", "q-alone"),
     ),
     Row("replay buffer", "none", "none", ("aggregated",)),
 )
+
+
+def only(variants: Collection[str]) -> tuple[Row, ...]:
+    """The rows that have one of these, with no others."""
+    found = (
+        row._replace(variants=tuple(one for one in row.variants if one in variants))
+        for row in ALL
+    )
+    return tuple(row for row in found if row.variants)
+
+
+ROWS = only(aggrevated_table.ROWS)  # from the table's own values
+MENDED_ROWS = only(aggrevated_table.MENDED_ROWS)  # from those with which it walks
 
 
 def verdict(tried: Sequence[float], taken: Sequence[float]) -> Verdict:
@@ -72,16 +86,6 @@ def of_row(found: Sequence[Verdict]) -> str:
     return "matters" if "worse" in found else "alike"
 
 
-def tried(results: Results, rows: Sequence[Row] = ROWS) -> list[Row]:
-    """The rows with those of their values that are on record."""
-    known = results.experiment.on_record
-    found = [
-        row._replace(variants=tuple(one for one in row.variants if one in known))
-        for row in rows
-    ]
-    return [row for row in found if row.variants]
-
-
 def verdicts(
     results: Results, rows: Sequence[Row] = ROWS, taken: str = TAKEN
 ) -> dict[str, list[Verdict]]:
@@ -89,7 +93,7 @@ def verdicts(
     ours = results.values(taken)
     return {
         row.name: [verdict(results.values(one), ours) for one in row.variants]
-        for row in tried(results, rows)
+        for row in rows
     }
 
 
@@ -104,12 +108,12 @@ def counts(
 def table(
     results: Results, walks: float, rows: Sequence[Row] = ROWS, taken: str = TAKEN
 ) -> Table:
-    """First what the table's values come to together, then one line for each other
+    """First what the values of `taken` come to together, then one line for each other
     value; with how many seeds come to at least `walks`."""
     found = verdicts(results, rows, taken)
     lines: list[tuple[str, ...]] = []
     lines.append(("all of them", "", "", *_numbers(results, taken, walks), "", ""))
-    for row in tried(results, rows):
+    for row in rows:
         first = (row.name, f"{row.recommended}; ours {row.taken}")
         last = ENDS[of_row(found[row.name])]
         for one, came in zip(row.variants, found[row.name], strict=True):

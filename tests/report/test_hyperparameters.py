@@ -1,26 +1,30 @@
 """The table of hyper-parameters has every run once, and its verdicts follow from it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
-import pytest
-
-from rlnotes.experiments import registry
 from rlnotes.experiments.aggrevated_table import AGGREVATED_TABLE
-from rlnotes.experiments.base import FRESH, Variant
 from rlnotes.report import hyperparameters
-from rlnotes.report.hyperparameters import ROWS, Row, counts, of_row, tried, verdict
+from rlnotes.report.hyperparameters import (
+    ALL,
+    MENDED_ROWS,
+    ROWS,
+    Row,
+    counts,
+    of_row,
+    verdict,
+)
 from rlnotes.report.results import Results
 
 Write = Callable[..., None]
 
 
 def test_there_are_fourteen_rows_and_each_has_its_runs() -> None:
-    assert len(ROWS) == 14
-    named = [variant for row in ROWS for variant in row.variants]
+    assert len(ALL) == 14
+    named = [variant for row in ALL for variant in row.variants]
     assert len(set(named)) == len(named)
-    others = {hyperparameters.TAKEN, FRESH}
-    assert set(named) == AGGREVATED_TABLE.variants.keys() - others
+    assert set(named) == AGGREVATED_TABLE.variants.keys() - {hyperparameters.TAKEN}
+    shown = [variant for row in ROWS + MENDED_ROWS for variant in row.variants]
+    assert sorted(shown) == sorted(named)
 
 
 def test_ranks_decide_and_few_seeds_decide_nothing() -> None:
@@ -56,14 +60,3 @@ def test_the_table_over_records(write: Write) -> None:
     )
     found = counts(Results("toy/task"), rows, "good")
     assert found == {"refuted": 0, "matters": 1, "alike": 0}
-
-
-def test_a_value_that_is_only_planned_is_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    later = Variant("later", planned=True)
-    task = registry.find("toy/task")
-    task = replace(task, variants={**task.variants, "later": later})
-    monkeypatch.setitem(registry.EXPERIMENTS, "toy/task", task)
-    (row,) = tried(Results("toy/task"), [Row("length", "", "", ("later", "bad"))])
-    assert row.variants == ("bad",)
