@@ -20,7 +20,6 @@ from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.bipedal import (
     EASY,
     HARD_FALLS,
-    RAW_OBS,
     UNBOUNDED,
     WalkerSettings,
     start,
@@ -60,10 +59,6 @@ def round_trip_log_prob(dist: Distribution, action: Tensor) -> Tensor:
 PINNED: Override = {f"agent.{name}": value for name, value in pinned_std.FAULT.items()}
 FOUR_PASSES: Override = {"agent.update_epochs": 4}
 SHORT_EPISODES: Override = {"max_episode_steps": 1_000}
-ROUND_TRIP: Override = {"agent.log_prob": round_trip_log_prob}
-# As long as an episode may be, so that hardly any return needs V where a rollout ends.
-LONG: Override = {"agent.num_steps": 2_000, "num_envs": 1}
-NO_BASELINE: Override = {**LONG, "agent.baseline": False}
 
 # Their learner, as far as it can be told with ours: 2 million steps in a thousand
 # rollouts, four passes over each. Their bonus is the mean entropy of a joint, ours the
@@ -112,15 +107,6 @@ BIPEDAL_REINFORCE = Experiment(
         "four-passes": Variant(
             "four passes over each rollout", FOUR_PASSES, planned=True
         ),
-        "round-trip": Variant(
-            "actions through the tanh and back", ROUND_TRIP, planned=True
-        ),
-        "long-rollouts": Variant(
-            "rollouts of one environment, 2,000 steps", LONG, planned=True
-        ),
-        "no-baseline": Variant("and without a baseline", NO_BASELINE, planned=True),
-        "raw-obs": Variant("observations as they are", RAW_OBS, planned=True),
-        "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS, planned=True),
         "short-episodes": Variant(
             "cut off after 1,000 steps", SHORT_EPISODES, planned=True
         ),

@@ -100,7 +100,6 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/reinforce/notes": PINNED,
     "bipedal/aggrevated-reinforce/pinned-std": PINNED,
     "bipedal/ppo-vector/reset-every-rollout": ("common-start",),
-    "bipedal/ppo-vector/long-rollouts-reset": ("common-start",),
     "bipedal/ppo-vector/notes": ("common-start",),
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-five": ("foreign-actions",),

@@ -130,21 +130,9 @@ def test_a_fall_costs_less_in_training_and_all_of_it_in_judging(
 @pytest.mark.parametrize(
     ("id", "healthy", "faulty", "setting"),
     [
-        ("bipedal/ppo", "ppo", "fall-penalty-100", "fall_penalty"),
-        ("bipedal/ppo", "ppo", "unscaled-rewards", "agent.reward_scale"),
-        ("bipedal/ppo", "ppo", "raw-obs", "agent.norm_obs"),
-        ("bipedal/ppo", "raw-obs", "hand-scaled-obs", "obs_scale"),
         ("bipedal/ppo", "ppo", "truncation-terminates", "truncation_terminates"),
         ("bipedal/ppo-vector", "vector", "raw-advantages", "agent.norm_adv"),
-        ("bipedal/ppo-vector", "vector", "long-rollouts", "agent.num_steps"),
-        ("hardcore/ppo-vector", "third", "fall-penalty-100", "fall_penalty"),
-        ("hardcore/ppo-vector", "third", "no-bonus", "agent.ent_coef"),
-        ("hardcore/ppo-vector", "third", "near-sighted", "agent.gamma"),
         ("bipedal/reinforce", "reinforce", "four-passes", "agent.update_epochs"),
-        ("bipedal/reinforce", "reinforce", "round-trip", "agent.log_prob"),
-        ("bipedal/reinforce", "long-rollouts", "no-baseline", "agent.baseline"),
-        ("bipedal/reinforce", "reinforce", "raw-obs", "agent.norm_obs"),
-        ("bipedal/reinforce", "reinforce", "fall-penalty-100", "fall_penalty"),
         ("bipedal/reinforce", "reinforce", "short-episodes", "max_episode_steps"),
     ],
 )
@@ -153,6 +141,36 @@ def test_the_twins_differ_by_one_thing(
 ) -> None:
     one, other = (find(id).settings_for(name, "full") for name in (healthy, faulty))
     assert differences(as_json(one), other) == [setting]
+
+
+@pytest.mark.parametrize(
+    ("faulty", "setting"),
+    [
+        ("fall-penalty-100", "fall_penalty"),
+        ("near-sighted", "agent.gamma"),
+        ("no-bonus", "agent.ent_coef"),
+    ],
+)
+def test_a_twin_on_the_hardcore_course_is_a_beginning_of_the_whole(
+    faulty: str, setting: str
+) -> None:
+    experiment = find("hardcore/ppo-vector")
+    whole = experiment.settings_for("vector", "full")
+    twin = experiment.settings_for(faulty, "full")
+    lengths = {"length", "annealing_length"}
+    assert set(differences(as_json(whole), twin)) == {setting, *lengths}
+    assert twin.annealing_length * twin.steps == pytest.approx(whole.steps)
+
+
+def test_the_rate_falls_as_if_the_rest_came() -> None:
+    lengths = {"length": 0.5, "annealing_length": 2.0}
+    settings = find("bipedal/ppo").settings_for("ppo", "smoke", lengths)
+    trial = find("bipedal/ppo").trial(settings, 0)
+    for _ in trial.stream:
+        pass
+    assert trial.agent.step == 8_000
+    (group,) = trial.agent.optimiser.param_groups
+    assert group["lr"] == pytest.approx(settings.agent.learning_rate / 2)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +238,7 @@ def test_a_training_goes_on_elsewhere_with_what_it_has_seen(tmp_path: Path) -> N
     ("id", "variant"),
     [
         ("bipedal/ppo", "ppo"),
-        ("bipedal/ppo", "hand-scaled-obs"),
+        ("bipedal/ppo", "notes"),
         ("bipedal/ppo-vector", "reset-every-rollout"),
         ("bipedal/reinforce", "reinforce"),
         ("hardcore/ppo", "ppo"),

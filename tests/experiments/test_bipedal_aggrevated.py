@@ -83,13 +83,14 @@ def test_variants_differ_by_what_they_say(
     ],
 )
 def test_a_row_of_the_table_changes_one_thing(taken: str, variant: str) -> None:
-    """K, and the steps to a roll-in with it; and what is subtracted from Q* with how it
-    is scaled."""
+    """K, and the steps to a roll-in with it; what is subtracted from Q* with how it is
+    scaled; and a memory with how often it is passed over."""
     one, two = (AGGREVATED_TABLE.settings_for(x, "full") for x in (taken, variant))
     found = differences(as_json(one), two)
     pairs = [
         ["agent.num_steps", "num_envs"],
         ["agent.baseline", "agent.weight_scale"],
+        ["agent.aggregate", "agent.update_epochs"],
     ]
     assert len(found) == 1 or found in pairs
 
