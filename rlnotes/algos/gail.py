@@ -370,7 +370,7 @@ def train(
             extra_loss().backward()
             generator.optimiser.step()
         agent.step += rollout.reward.numel()
-        ppo.anneal_learning_rate(generator, agent.step / steps)
+        ppo.anneal(generator, agent.step / steps)
         yield agent.step, diagnostics
 
 

@@ -141,6 +141,7 @@ class Config:
     log_std_bounds: tuple[float, float] = (-4.0, 1.0)
     norm_obs: bool = False  # by mean and deviation of all that was observed so far
     ent_coef: float = 0.0
+    anneal_ent_coef: bool = False  # let it fall as the rate may
     entropy: Callable[[Policy, Tensor], Tensor] = drawn_entropy
     vf_coef: float = 0.5  # of the authors' code
     max_grad_norm: float = 0.5  # of the authors' code, of each network apart
@@ -237,6 +238,7 @@ class Agent:
         parameters = [*policy.net.parameters(), *self.value.parameters()]
         self.optimiser = adam(parameters, config.learning_rate)
         self.obs_stats = RunningMeanStd(policy.obs_mean.shape)
+        self.ent_coef = config.ent_coef  # of now
         self.step = 0  # environment steps
 
     def outputs_and_value(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -455,7 +457,7 @@ def update(
                 "first_ratio_deviation": diagnostics["ratio_deviation"],
                 "first_value_grad_share": grad_share(v_loss, value, target[batch]),
             }
-            bonus = config.ent_coef * config.entropy(policy, outputs).mean()
+            bonus = agent.ent_coef * config.entropy(policy, outputs).mean()
             total = loss + config.vf_coef * v_loss - bonus
             agent.optimiser.zero_grad()
             (total + extra_loss()).backward()
@@ -527,7 +529,7 @@ def train(
         if config.norm_obs:
             agent.obs_stats.update(rollout.obs.flatten(0, 1).double())
         agent.step += rollout.reward.numel()
-        anneal_learning_rate(agent, agent.step / steps)
+        anneal(agent, agent.step / steps)
         yield agent.step, diagnostics
 
 
@@ -540,8 +542,10 @@ def renew_obs_scale(agent: Agent) -> None:
         agent.policy.obs_std.copy_(agent.obs_stats.std.clamp(min=LEAST_OBS_STD))
 
 
-def anneal_learning_rate(agent: Agent, progress: float) -> None:
-    """What annealing does to the rate after `progress`, the share of all steps."""
-    if agent.config.anneal_lr:
-        rate = agent.config.learning_rate * max(0.0, 1 - progress)
-        agent.optimiser.param_groups[0]["lr"] = rate
+def anneal(agent: Agent, progress: float) -> None:
+    """What annealing does after `progress`, the share of all steps."""
+    config, left = agent.config, max(0.0, 1 - progress)
+    if config.anneal_lr:
+        agent.optimiser.param_groups[0]["lr"] = config.learning_rate * left
+    if config.anneal_ent_coef:
+        agent.ent_coef = config.ent_coef * left

@@ -181,5 +181,5 @@ def train(
         if config.norm_obs:
             agent.obs_stats.update(rollout.obs.flatten(0, 1).double())
         agent.step += len(rollout.reward)
-        ppo.anneal_learning_rate(agent, agent.step / steps)
+        ppo.anneal(agent, agent.step / steps)
         yield agent.step, diagnostics | watch(episodes)

@@ -104,6 +104,12 @@ PONG_PPO = Experiment(
         ),
         # Chosen on seed 0 of `pixels/eyes`.
         "field": Variant("PPO, 64 × 64 of the field", field(64), 1, first_seed=1),
+        "falling-bonus": Variant(
+            "PPO, 64 × 64 of the field, its bonus falling to 0",
+            {**field(64), "agent.anneal_ent_coef": True},
+            first_seed=4,
+            planned=True,
+        ),
         "ppo": Variant(  # of 16 evaluations, for clips
             "PPO", seeds=1, stages=(1, 4, 7), replayed=True
         ),

@@ -401,12 +401,28 @@ def test_an_extra_loss_counts_in_every_batch() -> None:
 
 
 def test_annealing_ends_at_zero() -> None:
-    learner = agent(num_steps=8, anneal_lr=True, learning_rate=1e-3)
-    rates = [
-        learner.optimiser.param_groups[0]["lr"]
-        for _ in ppo.train(learner, envs(), 64, 0)
-    ]
+    falling = {"anneal_lr": True, "anneal_ent_coef": True}
+    learner = agent(num_steps=8, learning_rate=1e-3, ent_coef=0.1, **falling)
+    rates, bonuses = [], []
+    for _ in ppo.train(learner, envs(), 64, 0):
+        rates.append(learner.optimiser.param_groups[0]["lr"])
+        bonuses.append(learner.ent_coef)
     assert rates == pytest.approx([0.75e-3, 0.5e-3, 0.25e-3, 0])
+    assert bonuses == pytest.approx([0.075, 0.05, 0.025, 0])
+
+
+def test_the_bonus_is_that_of_now() -> None:
+    torch.manual_seed(0)
+    fallen = agent(num_steps=8, ent_coef=0.1)
+    fallen.ent_coef = 0.0
+    torch.manual_seed(0)
+    without = agent(num_steps=8)
+    for learner in (fallen, without):
+        torch.manual_seed(1)
+        list(ppo.train(learner, envs(), 64, 0))
+    assert all(
+        map(torch.equal, *(x.policy.net.parameters() for x in (fallen, without)))
+    )
 
 
 # --- what the policy sees

@@ -45,6 +45,7 @@ PUSH = gym.spaces.Box(-2, 2, (1,), np.float32)
 PUSHES: gym.spaces.Discrete = gym.spaces.Discrete(3)
 SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
 GENERATOR = ppo.Config(**SMALL, num_steps=8, update_epochs=2, anneal_lr=True)
+GENERATOR = replace(GENERATOR, ent_coef=0.1, anneal_ent_coef=True)
 NORM_OBS = replace(GENERATOR, norm_obs=True)
 GAIL = gail.Config(disc_hidden=(8,), disc_batch_size=8, generator=GENERATOR)
 
