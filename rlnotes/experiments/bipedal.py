@@ -286,7 +286,7 @@ HARDCORE_PPO_VECTOR = Experiment(
     settings=WalkerSettings(agent=replace(HARDCORE, num_steps=1_000), num_envs=16),
     budgets=HARD_BUDGETS,
     variants={
-        "vector": Variant("PPO, 16 environments", seeds=1),
+        "vector": Variant("PPO, 16 environments", seeds=3),
         "fall-penalty-100": Variant(
             "a fall costs 100", beginning(THIRD, HARD_FALLS), planned=True
         ),

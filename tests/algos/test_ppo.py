@@ -420,9 +420,10 @@ def test_the_bonus_is_that_of_now() -> None:
     for learner in (fallen, without):
         torch.manual_seed(1)
         list(ppo.train(learner, envs(), 64, 0))
-    assert all(
-        map(torch.equal, *(x.policy.net.parameters() for x in (fallen, without)))
-    )
+    for one, other in zip(
+        fallen.policy.net.parameters(), without.policy.net.parameters(), strict=True
+    ):
+        assert torch.equal(one, other)
 
 
 # --- what the policy sees
