@@ -57,6 +57,7 @@ def round_trip_log_prob(dist: Distribution, action: Tensor) -> Tensor:
 
 
 PINNED: Override = {f"agent.{name}": value for name, value in pinned_std.FAULT.items()}
+ONE_PASS: Override = {"agent.update_epochs": 1}
 FOUR_PASSES: Override = {"agent.update_epochs": 4}
 SHORT_EPISODES: Override = {"max_episode_steps": 1_000}
 
@@ -102,6 +103,11 @@ BIPEDAL_REINFORCE = Experiment(
         "notes": Variant("as in the notes", {**NOTES_UNPINNED, **PINNED}, planned=True),
         "notes-unpinned": Variant(
             "as in the notes, σ free", NOTES_UNPINNED, planned=True
+        ),
+        "notes-one-pass": Variant(
+            "as in the notes, σ free, one pass",
+            {**NOTES_UNPINNED, **ONE_PASS},
+            planned=True,
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
         "four-passes": Variant(
