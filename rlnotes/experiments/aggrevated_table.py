@@ -30,7 +30,13 @@ from typing import Any
 from rlnotes.algos import aggrevated, ppo
 from rlnotes.experiments import bipedal, bipedal_aggrevated
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
-from rlnotes.experiments.bipedal import EASY, PPO, UNBOUNDED, WalkerSettings
+from rlnotes.experiments.bipedal import (
+    EASY,
+    NOTES_STD,
+    PPO,
+    UNBOUNDED,
+    WalkerSettings,
+)
 from rlnotes.experiments.bipedal_aggrevated import (
     BUDGETS,
     MIN_MAX,
@@ -127,8 +133,6 @@ AGGREVATED_TABLE = Experiment(
 )
 
 # --- PPO's bonus
-
-NOTES_STD = (-10.0, 2.0)  # the bounds of log σ; ours end at 1
 
 
 def bonus(ent_coef: float) -> Variant:

@@ -153,6 +153,7 @@ TIME_LIMIT_ENDS: Override = {"truncation_terminates": True}
 RESET: Override = {"reset_every_rollout": True}
 RAW_ADVANTAGES: Override = {"agent.norm_adv": False}
 DRAWN_ENTROPY: Override = {"agent.entropy": ppo.drawn_entropy}
+NOTES_STD = (-10.0, 2.0)  # the bounds of log σ; ours are −4 and 1
 
 
 # Their learner, as far as it can be told with ours. (What is left: their last layers
@@ -165,7 +166,7 @@ NOTES_PPO = ppo.Config(
     batch_size=128,
     ent_coef=0.001,
     max_grad_norm=UNBOUNDED,
-    log_std_bounds=(-10.0, 2.0),
+    log_std_bounds=NOTES_STD,
     hidden=(128, 128),
 )
 NOTES_PPO_16 = replace(

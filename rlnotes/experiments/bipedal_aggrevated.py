@@ -33,7 +33,15 @@ from rlnotes.experiments.base import (
     World,
     new_trial,
 )
-from rlnotes.experiments.bipedal import EASY, FALL, HARD, SOFT_FALL, UNBOUNDED, walkers
+from rlnotes.experiments.bipedal import (
+    EASY,
+    FALL,
+    HARD,
+    NOTES_STD,
+    SOFT_FALL,
+    UNBOUNDED,
+    walkers,
+)
 from rlnotes.experiments.bipedal_expert import (
     HARDCORE_WALKER,
     WALKER,
@@ -240,7 +248,7 @@ NOTES_PPO: Override = {
         num_steps=3_000,
         update_epochs=10,
         batch_size=128,
-        log_std_bounds=(-10.0, 2.0),
+        log_std_bounds=NOTES_STD,
         hidden=(128, 128),
     ),
 }

@@ -20,6 +20,7 @@ from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.bipedal import (
     EASY,
     HARD_FALLS,
+    NOTES_STD,
     UNBOUNDED,
     WalkerSettings,
     start,
@@ -59,6 +60,8 @@ def round_trip_log_prob(dist: Distribution, action: Tensor) -> Tensor:
 PINNED: Override = {f"agent.{name}": value for name, value in pinned_std.FAULT.items()}
 ONE_PASS: Override = {"agent.update_epochs": 1}
 FOUR_PASSES: Override = {"agent.update_epochs": 4}
+NARROW: Override = {"agent.log_std_bounds": REINFORCE.log_std_bounds}
+WIDE: Override = {"agent.log_std_bounds": NOTES_STD}
 SHORT_EPISODES: Override = {"max_episode_steps": 1_000}
 
 # Their learner, as far as it can be told with ours: 2 million steps in a thousand
@@ -71,7 +74,7 @@ NOTES_REINFORCE = replace(
         num_steps=2_000,
         ent_coef=0.01 / 4,
         max_grad_norm=UNBOUNDED,
-        log_std_bounds=(-10.0, 2.0),
+        log_std_bounds=NOTES_STD,
         log_prob=round_trip_log_prob,
         loss=ppo.log_prob_loss,
         hidden=(128, 128, 128),
@@ -100,19 +103,24 @@ BIPEDAL_REINFORCE = Experiment(
     },
     variants={
         "reinforce": Variant("REINFORCE with a baseline", seeds=5),
-        "notes": Variant("as in the notes", {**NOTES_UNPINNED, **PINNED}, planned=True),
-        "notes-unpinned": Variant(
-            "as in the notes, σ free", NOTES_UNPINNED, planned=True
+        "notes": Variant(
+            "as in the notes", {**NOTES_UNPINNED, **PINNED}, 1, planned=True
         ),
+        "notes-unpinned": Variant("as in the notes, σ free", NOTES_UNPINNED, 1),
         "notes-one-pass": Variant(
-            "as in the notes, σ free, one pass",
-            {**NOTES_UNPINNED, **ONE_PASS},
+            "as in the notes, σ free, one pass", {**NOTES_UNPINNED, **ONE_PASS}, 1
+        ),
+        "notes-mended": Variant(
+            "as in the notes, σ within our bounds, one pass",
+            {**NOTES_UNPINNED, **ONE_PASS, **NARROW},
+            seeds=1,
             planned=True,
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
         "four-passes": Variant(
             "four passes over each rollout", FOUR_PASSES, planned=True
         ),
+        "wide-std": Variant("log σ from −10 to 2, as in the notes", WIDE, planned=True),
         "short-episodes": Variant(
             "cut off after 1,000 steps", SHORT_EPISODES, planned=True
         ),
