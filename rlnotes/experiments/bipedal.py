@@ -31,7 +31,7 @@ from rlnotes.experiments.base import (
     new_trial,
 )
 from rlnotes.experiments.settings import Override
-from rlnotes.experiments.trials import ObsScale, raw
+from rlnotes.experiments.trials import ObsScale, beginning, raw
 
 FALL = -100.0  # in the place of that step's reward, which is never near it otherwise
 SOFT_FALL = -10.0  # what training makes of it
@@ -272,12 +272,6 @@ NO_BONUS: Override = {"agent.ent_coef": 0.0}
 NEAR_SIGHTED: Override = {"agent.gamma": 0.99}
 
 
-def beginning(share: float, override: Override) -> Override:
-    """Over the first steps only, with the rate falling as if the rest came: beside the
-    beginning of a whole run it differs in nothing else."""
-    return {"length": share, "annealing_length": 1 / share, **override}
-
-
 # After a third of the steps some courses are crossed already.
 THIRD = 1 / 3
 
@@ -289,18 +283,18 @@ HARDCORE_PPO_VECTOR = Experiment(
     variants={
         "vector": Variant("PPO, 16 environments", seeds=3),
         "fall-penalty-100": Variant(
-            "a fall costs 100", beginning(THIRD, HARD_FALLS), planned=True
+            "a fall costs 100", {**beginning(THIRD), **HARD_FALLS}, planned=True
         ),
         "near-sighted": Variant(
-            "γ = .99", beginning(THIRD, NEAR_SIGHTED), planned=True
+            "γ = .99", {**beginning(THIRD), **NEAR_SIGHTED}, planned=True
         ),
         "no-bonus": Variant(
-            "no entropy bonus", beginning(THIRD, NO_BONUS), planned=True
+            "no entropy bonus", {**beginning(THIRD), **NO_BONUS}, planned=True
         ),
         # As many steps as `hardcore/sb3-ppo`.
         "notes": Variant(
             "as in the notes, 3 million steps",
-            beginning(0.1, NOTES_VECTOR),
+            {**beginning(0.1), **NOTES_VECTOR},
             planned=True,
         ),
     },

@@ -12,11 +12,14 @@ from rlnotes.envs.atari import Game
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.pixels import GameSettings, game_world, of, start
 from rlnotes.experiments.pong import A2C, A2C_BUDGETS, DQN, NOTES_ACTOR_CRITIC
+from rlnotes.experiments.trials import beginning
 
 BREAKOUT = Game("breakout", terminal_on_life_loss=True, clip_reward=True)
 
 # --- DQN
 
+# What is put back alone is put back for the first quarter of the way.
+QUARTER = beginning(0.25)
 RAW_PIXELS = of("eye", raw_pixels.FAULT)
 ONE_COIN = of("agent", one_coin.FAULT)
 SMALL_REPLAY = {"agent.buffer_size": 10_000}
@@ -55,9 +58,13 @@ BREAKOUT_DQN = Experiment(
     },
     variants={
         "dqn": Variant("DQN"),
-        "raw-pixels": Variant("pixels as they are", RAW_PIXELS, planned=True),
-        "one-coin": Variant("one coin for all", ONE_COIN, planned=True),
-        "small-replay": Variant("replay of 10,000", SMALL_REPLAY, planned=True),
+        "raw-pixels": Variant(
+            "pixels as they are", {**QUARTER, **RAW_PIXELS}, planned=True
+        ),
+        "one-coin": Variant("one coin for all", {**QUARTER, **ONE_COIN}, planned=True),
+        "small-replay": Variant(
+            "replay of 10,000", {**QUARTER, **SMALL_REPLAY}, planned=True
+        ),
         "notes": Variant("as in the notes, three environments", NOTES, planned=True),
     },
     bars=(Bar("DQN plays Breakout, on full games", "dqn", "iqm", ">=", 70.0),),
@@ -71,12 +78,12 @@ BREAKOUT_DQN = Experiment(
 BREAKOUT_A2C = Experiment(
     id="breakout/a2c",
     world=game_world,
-    settings=GameSettings(agent=A2C, game=BREAKOUT),
+    settings=GameSettings(agent=A2C, game=BREAKOUT, length=0.4),
     budgets=A2C_BUDGETS,
     variants={
-        "a2c": Variant("A2C, five steps"),
+        "a2c": Variant("A2C, 2 million steps"),
         "notes": Variant(
-            "as in the notes, 1 of 13 million steps", NOTES_ACTOR_CRITIC, seeds=1
+            "as in the notes, 0.5 of 13 million steps", NOTES_ACTOR_CRITIC
         ),
     },
     # Random play earns 1.5.

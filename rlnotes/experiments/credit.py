@@ -82,7 +82,7 @@ SPARSE_PONG = Experiment(
 BASIC_MATH = Game("basic_math", fire_reset=False)
 BASIC_BUDGETS = {
     **PPO_BUDGETS,
-    "full": Budget(1_024_000, evaluations=10, curve_episodes=10, final_episodes=100),
+    "full": Budget(409_600, evaluations=10, curve_episodes=10, final_episodes=100),
 }
 
 SPARSE_BASICMATH = Experiment(
@@ -93,7 +93,7 @@ SPARSE_BASICMATH = Experiment(
     variants={
         "ppo": Variant("PPO"),
         # The first policy is close to chance: with drawn actions, `final_sampled`.
-        "random": Variant("random play", {"agent.learning_rate": 0.0, "length": 0.002}),
+        "random": Variant("random play", {"agent.learning_rate": 0.0, "length": 0.005}),
     },
     bars=(
         Bar(

@@ -41,7 +41,6 @@ EYES = Experiment(
         "small-84-field": Variant(
             "84 × 84 of the field, small", field(84), planned=True
         ),
-        "low-42": Variant("42 × 42, smaller", {**LOW, **lasting(2.0)}, planned=True),
         "low-42-field": Variant(
             "42 × 42 of the field, smaller", {**LOW, **field(42), **lasting(2.0)}
         ),

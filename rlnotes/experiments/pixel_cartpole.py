@@ -20,7 +20,6 @@ from rlnotes.experiments.base import (
     Trial,
     Variant,
     World,
-    fresh_seeds,
 )
 from rlnotes.experiments.pixels import PixelSettings, pixel_trial
 
@@ -109,7 +108,7 @@ PIXEL_CARTPOLE = Experiment(
     variants={
         "ppo": Variant("PPO"),
         "skip-4": Variant(
-            "every push held for four frames", HELD_FOR_FOUR, planned=True
+            "every push held for four frames", HELD_FOR_FOUR, seeds=3, planned=True
         ),
         "dqn": Variant("DQN", {"agent": DQN, "num_envs": 8}, seeds=3, planned=True),
         "divided": Variant(
@@ -121,7 +120,6 @@ PIXEL_CARTPOLE = Experiment(
         "notes": Variant(
             "as in the notes, 0.3 of 4 million steps", NOTES, seeds=1, planned=True
         ),
-        **fresh_seeds(5, planned=True),
     },
     bars=(Bar("PPO keeps the pole up, 475 of 500 frames", "ppo", "iqm", ">=", 475.0),),
     start=start,

@@ -22,6 +22,7 @@ from rlnotes.experiments.base import (
     new_trial,
     nothing_more,
 )
+from rlnotes.experiments.settings import Override
 
 ObsScale = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -39,6 +40,12 @@ def unit_variance(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def raw(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     width = observations.shape[1]
     return np.zeros(width), np.ones(width)
+
+
+def beginning(share: float) -> Override:
+    """Over the first steps only, with what is annealed falling as if the rest came:
+    beside the beginning of a whole run it differs in nothing else."""
+    return {"length": share, "annealing_length": 1 / share}
 
 
 def as_recorded(episode: Episode) -> Episode:
