@@ -103,9 +103,7 @@ BIPEDAL_REINFORCE = Experiment(
     },
     variants={
         "reinforce": Variant("REINFORCE with a baseline", seeds=5),
-        "notes": Variant(
-            "as in the notes", {**NOTES_UNPINNED, **PINNED}, 1, planned=True
-        ),
+        "notes": Variant("as in the notes", {**NOTES_UNPINNED, **PINNED}, 1),
         "notes-unpinned": Variant("as in the notes, σ free", NOTES_UNPINNED, 1),
         "notes-one-pass": Variant(
             "as in the notes, σ free, one pass", {**NOTES_UNPINNED, **ONE_PASS}, 1
@@ -117,9 +115,7 @@ BIPEDAL_REINFORCE = Experiment(
             planned=True,
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
-        "four-passes": Variant(
-            "four passes over each rollout", FOUR_PASSES, planned=True
-        ),
+        "four-passes": Variant("four passes over each rollout", FOUR_PASSES),
         "wide-std": Variant("log σ from −10 to 2, as in the notes", WIDE, planned=True),
         "short-episodes": Variant(
             "cut off after 1,000 steps", SHORT_EPISODES, planned=True
