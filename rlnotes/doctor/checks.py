@@ -40,6 +40,7 @@ from rlnotes.autopsies import (
     stale_target,
     state_weights,
     survival,
+    thrown_policy,
     time_limits,
     value_clip,
 )
@@ -463,6 +464,27 @@ def pinned_deviation(
         f"{bounded_std_fraction:.0%} of all log σ lie beyond their bounds, their"
         f" gradient has a norm of {log_std_grad_norm:.2g}, and σ is"
         f" {np.exp(mean_log_std):.2g}",
+    )
+
+
+@check(
+    "an update throws the policy away",
+    "The return falls to some number and stays there.",
+    "Pass over a rollout once, or hold the policy back: with PPO's clipped ratio, a"
+    " bound on the divergence, a least deviation.",
+    "aggrevated#agg-reinforce",
+)
+def thrown_away(approx_kls: Sequence[float]) -> Sign:
+    """By how much an update has moved the policy at most, as a divergence, over the
+    actions that it was made of. PPO stays far below 1, learners without a ratio that
+    learn stay below 10 in the book, and those that are thrown about reach 50 and far
+    more."""
+    largest = thrown_policy.largest(approx_kls)
+    return Sign(
+        thrown_policy.fires(largest),
+        largest,
+        thrown_policy.FAR,
+        f"an update has moved the policy by a divergence of {largest:,.3g}",
     )
 
 

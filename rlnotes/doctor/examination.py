@@ -72,6 +72,7 @@ GIVEN: dict[str, str] = {
     "believed_return": "what a perfect episode is believed to be worth",
     # curves
     "entropies": "the mean entropy at each update",
+    "approx_kls": "the divergence by which each update moved the policy",
     "continued_fractions": "at each rollout, the share of environments that went on",
     "target_updates": "how often the target network was renewed",
     "first_score_deviation": "E[∇ log π] of an update's actions, in standard errors",

@@ -43,6 +43,7 @@ SHORT_REPLAY = "the replay holds less than an episode of full length"
 LOSS = "SB3's DQN has no other loss than Huber's"
 
 Numbers = dict[str, Any]
+CURVES = {"entropy": "entropies", "approx_kl": "approx_kls"}  # one number a look
 
 
 class Doctor(BaseCallback):
@@ -198,9 +199,9 @@ class Doctor(BaseCallback):
             self._given |= part(self.model, self._because)
         except Exception as problem:
             self._note(problem)
-        if "entropy" in self._given:
-            entropy = self._given.pop("entropy")
-            self._given.setdefault("entropies", []).append(entropy)
+        for name, curve in CURVES.items():
+            if name in self._given:
+                self._given.setdefault(curve, []).append(self._given.pop(name))
 
     def _counted(self) -> Numbers:
         """What was counted at every step."""
@@ -383,6 +384,12 @@ def _ratio(model: Any, because: dict[str, str]) -> Numbers:
     return found
 
 
+def _divergence(model: Any, because: dict[str, str]) -> Numbers:
+    """Of the update before, as PPO has logged it and not shown yet."""
+    logged = model.logger.name_to_value.get("train/approx_kl")
+    return {} if logged is None else {"approx_kl": float(logged)}
+
+
 def _rollout_inputs(model: Any, because: dict[str, str]) -> Numbers:
     obs = _rollout(model)[0].cpu().numpy()
     normalised = model.get_vec_normalize_env()
@@ -488,7 +495,10 @@ def _chain(model: Any, because: dict[str, str]) -> Numbers:
 
 Part = Callable[[Any, dict[str, str]], Numbers]
 
-ON_POLICY: tuple[Part, ...] = (_ratio, _rollout_inputs, _value, _deviation)
+ON_POLICY: tuple[Part, ...] = (
+    *(_ratio, _divergence),
+    *(_rollout_inputs, _value, _deviation),
+)
 OFF_POLICY: tuple[Part, ...] = (_chain, _stored_inputs, _q, _soft)
 NOT_IN_SB3 = dict.fromkeys(
     (
@@ -505,6 +515,7 @@ NOT_ON_POLICY = {
     "value_loss": "SB3 computes its loss in private",
     "value_grad_norm": "there was no update yet",
     "log_std_grad_norm": "there was no update yet",
+    "approx_kls": "no update has said how far it went; A2C never does",
 }
 NOT_OFF_POLICY = {
     "log_prob": "there is no ratio",
@@ -512,5 +523,6 @@ NOT_OFF_POLICY = {
     "value_loss": "there is no V",
     "value_grad_norm": "there is no V",
     "entropies": "its bonus is that of what is played, or there is none",
+    "approx_kls": "it does not say how far an update goes",
     "log_std_grad_norm": "there was no update yet",
 }

@@ -114,9 +114,9 @@ def examine_env(
 OF_A_TRAINING = (
     *("replay", "log_prob", "value_loss", "value_grad_norm", "unbounded_log_std"),
     *("target_updates", "explored", "learned_rewards", "discriminator"),
-    *("entropies", "make_env", "critic", "q", "demonstrations", "actions"),
+    *("entropies", "approx_kls", "make_env", "critic", "q", "demonstrations"),
     *("first_score_deviation", "continued_fractions", "vector_obs", "gamma"),
-    *("obs_std", "obs_mean", "first_state_share"),
+    *("obs_std", "obs_mean", "first_state_share", "actions"),
 )
 NOT_OF_A_WORLD = dict.fromkeys(OF_A_TRAINING, "this is a world, not a training") | {
     "time_limit": "the world has no time limit",

@@ -48,6 +48,7 @@ INVENTED, LEAVES = ("invented-values",), ("leaves-data",)
 PAID, RATIO = ("paid-to-live",), ("ratio-at-first",)
 SCALED, STALE = ("hand-scaled",), ("stale-copy",)
 FOREIGN, PINNED = ("foreign-successor",), ("pinned-deviation",)
+THROWN = ("thrown-away",)
 
 TWINS: dict[str, tuple[str, ...]] = {
     "td3bc/pendulum-no-bc/td3-expert": INVENTED,
@@ -97,10 +98,17 @@ TWINS: dict[str, tuple[str, ...]] = {
     "parallel/envpool/as-it-comes": FOREIGN,
     "parallel/copies/notes": ("identical-environments",),
     "bipedal/reinforce/pinned-std": PINNED,
-    "bipedal/reinforce/notes": PINNED,
+    "bipedal/reinforce/notes": RATIO + PINNED + THROWN,
+    "bipedal/reinforce/notes-unpinned": RATIO + THROWN,
+    "bipedal/reinforce/notes-one-pass": RATIO + THROWN,
+    "bipedal/reinforce/four-passes": THROWN,
     "bipedal/aggrevated-reinforce/pinned-std": PINNED,
     "bipedal/ppo-vector/reset-every-rollout": ("common-start",),
     "bipedal/ppo-vector/notes": ("common-start",),
+    "bipedal/aggrevated-reinforce/stale-batch": THROWN,
+    "bipedal/aggrevated-reinforce/stale-twenty": THROWN,
+    "bipedal/aggrevated-reinforce/stale-five": THROWN,
+    "aggrevated/table/table": THROWN,
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-five": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-min-max": ("foreign-actions",),
@@ -127,6 +135,8 @@ TWINS |= {
 
 
 # --- what a record has
+
+SHOWN = ("return", "continued_fraction", "entropy", "approx_kl")  # beside what is asked
 
 
 class Patient:
@@ -166,6 +176,9 @@ class Patient:
 
     def _entropies(self, name: str) -> list[float] | None:
         return self._values("entropy") if self._setting("ent_coef") else None
+
+    def _approx_kls(self, name: str) -> list[float] | None:
+        return self._values("approx_kl")
 
     def _num_envs(self, name: str) -> int:
         return self._setting(name) or 1
@@ -264,7 +277,7 @@ def examine_record(record: Record) -> Report:
     curves = {
         name: record.curve(name)
         for name in dict.fromkeys(metric for _, metric, _ in record.rows)
-        if name in needed or name in ("return", "continued_fraction", "entropy")
+        if name in needed or name in SHOWN
     }
     exhibits = tuple(Exhibit.of_curve(name, curve) for name, curve in curves.items())
     return diagnose(str(record.run), Patient(record), exhibits=exhibits)

@@ -154,6 +154,7 @@ def test_steps_that_are_not_in_their_order_say_nothing_of_chains() -> None:
         "growing-entropy": {"entropies": [1, np.nan], "action_dim": 1, "ent_coef": 1},
         "identical-environments": {"vector_obs": np.full((2, 3), np.nan)},
         "silent-value": {"value_grad_norm": np.nan},
+        "thrown-away": {"approx_kls": [0.1, np.nan]},
         "impossible-values": {
             "value_mean": np.nan,
             "reward_min": 0.0,
@@ -396,6 +397,10 @@ TWINS: dict[str, tuple[Given, Given]] = {
             "log_std": np.full(5, -2.0),  # it has come down to its lower bound
             "log_std_grad_norm": 0.0,
         },
+    ),
+    "thrown-away": (
+        {"approx_kls": [0.01, 250.0, 0.1]},
+        {"approx_kls": [0.01, 0.3, 0.1]},
     ),
     "stale-copy": (
         {"target_updates": 7, "gamma": 0.99},

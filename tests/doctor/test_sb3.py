@@ -300,6 +300,16 @@ SICK: dict[str, Any] = {
         ent_coef=1.0,
         learning_rate=0.02,
     ),
+    "thrown-away": lambda d: trained(
+        PPO,
+        envs("Pendulum-v1"),
+        640,
+        d,
+        n_steps=64,
+        n_epochs=40,
+        clip_range=1e9,
+        learning_rate=0.02,
+    ),
     "impossible-values": lambda d: trained(
         Promising, envs("CartPole-v1"), 300, d, gamma=0.9, **QUICK_DQN
     ),
