@@ -18,6 +18,7 @@ from rlnotes.algos.aggrevated import ATANH_LIMIT
 from rlnotes.autopsies import pinned_std
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.bipedal import (
+    DRAWN_ENTROPY,
     EASY,
     HARD_FALLS,
     NOTES_STD,
@@ -26,6 +27,7 @@ from rlnotes.experiments.bipedal import (
     start,
 )
 from rlnotes.experiments.settings import Override
+from rlnotes.experiments.trials import beginning
 
 # 2,000 steps to a rollout and four batches of them, the last of which are hardly older
 # than the first. Without a ratio nothing holds the policy back where its deviation is
@@ -62,7 +64,16 @@ ONE_PASS: Override = {"agent.update_epochs": 1}
 FOUR_PASSES: Override = {"agent.update_epochs": 4}
 NARROW: Override = {"agent.log_std_bounds": REINFORCE.log_std_bounds}
 WIDE: Override = {"agent.log_std_bounds": NOTES_STD}
+RAW_OBS: Override = {"agent.norm_obs": False}
+NO_BASELINE: Override = {"agent.baseline": False}
+ROUND_TRIP: Override = {"agent.log_prob": round_trip_log_prob}
 SHORT_EPISODES: Override = {"max_episode_steps": 1_000}
+
+
+def habit(label: str, override: Override) -> Variant:
+    """For the first half of the way, by which ours walks."""
+    return Variant(label, {**beginning(0.5), **override}, planned=True)
+
 
 # Their learner, as far as it can be told with ours: 2 million steps in a thousand
 # rollouts, four passes over each. Their bonus is the mean entropy of a joint, ours the
@@ -112,11 +123,14 @@ BIPEDAL_REINFORCE = Experiment(
             "as in the notes, σ within our bounds, one pass",
             {**NOTES_UNPINNED, **ONE_PASS, **NARROW},
             seeds=1,
-            planned=True,
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
         "four-passes": Variant("four passes over each rollout", FOUR_PASSES),
         "wide-std": Variant("log σ from −10 to 2, as in the notes", WIDE, planned=True),
+        "raw-obs": habit("observations as they are", RAW_OBS),
+        "no-baseline": habit("no baseline", NO_BASELINE),
+        "drawn-entropy": habit("entropy before the tanh", DRAWN_ENTROPY),
+        "round-trip": habit("through the tanh and back", ROUND_TRIP),
         "short-episodes": Variant(
             "cut off after 1,000 steps", SHORT_EPISODES, planned=True
         ),
