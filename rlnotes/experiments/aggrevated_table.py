@@ -99,7 +99,7 @@ MENDED_ROWS = {
 
 
 def from_mended(row: Variant) -> Variant:
-    return replace(row, override={**NARROW, **row.override}, planned=True)
+    return replace(row, override={**NARROW, **row.override})
 
 
 AGGREVATED_TABLE = Experiment(
@@ -182,5 +182,4 @@ ENTROPY = Experiment(
     bars=(),
     start=partial(bipedal.start, EASY),
     seeds=3,
-    planned=True,
 )

@@ -214,9 +214,9 @@ BIPEDAL_PPO = Experiment(
     budgets=EASY_BUDGETS,
     variants={
         "ppo": Variant("PPO", seeds=5),
-        "notes": Variant("as in the notes, one environment", NOTES, planned=True),
+        "notes": Variant("as in the notes, one environment", NOTES, 1),
         "truncation-terminates": Variant(
-            "time limit treated as an end", TIME_LIMIT_ENDS, planned=True
+            "time limit treated as an end", TIME_LIMIT_ENDS
         ),
         "drawn-entropy": Variant("entropy before the tanh", DRAWN_ENTROPY),
         # Five times the steps of `bipedal/aggrevated-reinforce`.
@@ -283,19 +283,14 @@ HARDCORE_PPO_VECTOR = Experiment(
     variants={
         "vector": Variant("PPO, 16 environments", seeds=3),
         "fall-penalty-100": Variant(
-            "a fall costs 100", {**beginning(THIRD), **HARD_FALLS}, planned=True
+            "a fall costs 100", {**beginning(THIRD), **HARD_FALLS}
         ),
-        "near-sighted": Variant(
-            "γ = .99", {**beginning(THIRD), **NEAR_SIGHTED}, planned=True
-        ),
-        "no-bonus": Variant(
-            "no entropy bonus", {**beginning(THIRD), **NO_BONUS}, planned=True
-        ),
+        "near-sighted": Variant("γ = .99", {**beginning(THIRD), **NEAR_SIGHTED}),
+        "no-bonus": Variant("no entropy bonus", {**beginning(THIRD), **NO_BONUS}),
         # As many steps as `hardcore/sb3-ppo`.
         "notes": Variant(
             "as in the notes, 3 million steps",
             {**beginning(0.1), **NOTES_VECTOR},
-            planned=True,
         ),
     },
     bars=crosses("vector"),

@@ -23,6 +23,7 @@ from rlnotes.algos.aggrevated import ATANH_LIMIT, Rows
 from rlnotes.algos.experts import Expert, agreement_expert
 from rlnotes.algos.policy import Policy
 from rlnotes.autopsies import executed_actions, hand_scaling, pinned_std
+from rlnotes.data.rollouts import BatchPolicy
 from rlnotes.experiments.base import (
     Bar,
     Budget,
@@ -109,10 +110,21 @@ def sampled_hardcore_expert() -> Expert:
     return with_its_noise(hardcore_expert(), HARDCORE_WALKER)
 
 
+@dataclass(frozen=True)
+class NoisyExpert(Expert):
+    """It plays with noise. V* is still the worth of what it would do without."""
+
+    quiet: BatchPolicy
+
+    def value(self, obs: Tensor) -> Tensor:
+        return self.q(obs, torch.as_tensor(self.quiet(obs.numpy())))
+
+
 def with_its_noise(expert: Expert, walker: Run) -> Expert:
     """It plays as it did when it learnt. What it says of actions stays the same."""
     rng = np.random.default_rng(COLLECTING_SEED)
-    return replace(expert, act=partial(recorded(walker).sample, rng=rng))
+    noisy = partial(recorded(walker).sample, rng=rng)
+    return NoisyExpert(act=noisy, q=expert.q, quiet=expert.act)
 
 
 # --- the notes' actions
@@ -288,9 +300,7 @@ AGGREVATED_REINFORCE = Experiment(
     budgets=BUDGETS,
     variants={
         "aggrevated": Variant("AggreVaTeD, actions drawn afresh", seeds=5),
-        "notes": Variant(
-            "nearly as in the notes, hardcore", NOTES_REINFORCE, 1, planned=True
-        ),
+        "notes": Variant("nearly as in the notes, hardcore", NOTES_REINFORCE, 1),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "min-max": Variant("Q* between 0 and 1", MIN_MAX),
         "executed-min-max": Variant("executed actions, Q* between 0 and 1", CLONE),

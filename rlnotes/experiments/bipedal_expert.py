@@ -260,7 +260,7 @@ BIPEDAL_CRITIC = Experiment(
     variants={
         "peaked": Variant("Q of the expert, best where it acts"),
         "fitted": Variant("Q of the expert, free", {"agent.peaked": False}),
-        "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}, planned=True),
+        "short-sighted": Variant("Q with γ = .9", {"agent.gamma": 0.9}),
         "hardcore": Variant("Q of another world's expert", {"hardcore": True}),
     },
     bars=(

@@ -109,6 +109,7 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/aggrevated-reinforce/stale-twenty": THROWN,
     "bipedal/aggrevated-reinforce/stale-five": THROWN,
     "aggrevated/table/table": THROWN,
+    "aggrevated/table/fast": THROWN,
     "bipedal/aggrevated-reinforce/executed-actions": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-five": ("foreign-actions",),
     "bipedal/aggrevated-reinforce/executed-min-max": ("foreign-actions",),

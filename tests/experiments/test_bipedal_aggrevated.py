@@ -186,7 +186,7 @@ def test_an_expert_with_noise_says_the_same_of_actions(a_walker: Policy) -> None
     one, other = walker_expert(), sampled_expert()
     obs, action = torch.randn(6, 24), torch.rand(6, 4)
     with torch.no_grad():
-        assert torch.equal(one.q(obs, action), other.q(obs, action))
+        assert torch.equal(one.advantage(obs, action), other.advantage(obs, action))
     seen = obs.numpy()
     assert np.array_equal(one.act(seen), one.act(seen))
     assert not np.array_equal(other.act(seen), other.act(seen))
