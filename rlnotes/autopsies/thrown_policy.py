@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 # In this book healthy learners move by less than 1, those that draw afresh for twenty
-# passes by up to 10, and thrown ones by 50 and far more.
+# passes by up to 10, and thrown ones by 50 and far more. (That an update went too far
+# does not say that nothing comes back: who draws afresh for many passes may recover.)
 FAR = 20.0
 
 

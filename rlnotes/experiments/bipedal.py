@@ -283,7 +283,7 @@ HARDCORE_PPO_VECTOR = Experiment(
     variants={
         "vector": Variant("PPO, 16 environments", seeds=3),
         "fall-penalty-100": Variant(
-            "a fall costs 100", {**beginning(THIRD), **HARD_FALLS}
+            "a fall costs 100", {**beginning(THIRD), **HARD_FALLS}, seeds=2
         ),
         "near-sighted": Variant("γ = .99", {**beginning(THIRD), **NEAR_SIGHTED}),
         "no-bonus": Variant("no entropy bonus", {**beginning(THIRD), **NO_BONUS}),
@@ -293,7 +293,17 @@ HARDCORE_PPO_VECTOR = Experiment(
             {**beginning(0.1), **NOTES_VECTOR},
         ),
     },
-    bars=crosses("vector"),
+    bars=(
+        *crosses("vector"),
+        Bar(
+            "where a fall costs 100, it stands until the time is over",
+            "fall-penalty-100",
+            "worst",
+            ">=",
+            80.0,
+            metric="final_timeouts_percent",
+        ),
+    ),
     start=partial(start, HARD),
     seeds=1,
 )

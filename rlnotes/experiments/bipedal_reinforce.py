@@ -97,6 +97,13 @@ NOTES_REINFORCE = replace(
     update_epochs=4,
     batch_size=128,
 )
+FOUR_MENDED: Override = {
+    **ONE_PASS,
+    **NARROW,
+    "agent.baseline": True,
+    "agent.norm_obs": True,
+}
+CLIPPED: Override = {"agent.max_grad_norm": REINFORCE.max_grad_norm}
 NOTES_UNPINNED: Override = {
     "length": 2 / 3,
     "num_envs": 1,
@@ -126,6 +133,16 @@ BIPEDAL_REINFORCE = Experiment(
         "notes-mended": Variant(
             "as in the notes, σ within our bounds, one pass",
             {**NOTES_UNPINNED, **ONE_PASS, **NARROW},
+            seeds=1,
+        ),
+        "notes-four-mended": Variant(
+            "… and a baseline, standardised observations",
+            {**NOTES_UNPINNED, **FOUR_MENDED},
+            seeds=1,
+        ),
+        "notes-five-mended": Variant(
+            "… and clipped gradients",
+            {**NOTES_UNPINNED, **FOUR_MENDED, **CLIPPED},
             seeds=1,
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),

@@ -35,7 +35,7 @@ ALL = (
     Row("H, steps of an episode", "the world's", "1,600", ("short-episodes",)),
     Row("γ", "0.99", "0.99", ("short-sighted",)),
     Row("learning rate", "3e-4, Adam", "3e-4", ("fast", "annealed")),
-    Row("batch size", "64 to 256", "128", ("large-batches",)),
+    Row("batch size", "64 to 256", "128", ("large-batches", "narrow-large-batches")),
     Row("clipped gradient norm", "0.5 to 1", "0.5", ("unclipped",)),
     Row("bounds of log σ", "−10, 1", "−10, 1", ("narrow-std",)),
     Row("entropy coefficient", "0 to 0.01", "0", ("entropy-1e-2", "entropy-1e-1")),
@@ -43,7 +43,7 @@ ALL = (
         "normalised Q*",
         "min-max, or less a baseline",
         "A*, standardised",
-        ("min-max",),
+        ("min-max", "narrow-min-max"),
     ),
     Row("replay buffer", "none", "none", ("aggregated",)),
 )
