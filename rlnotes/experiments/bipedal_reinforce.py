@@ -73,10 +73,10 @@ ROUND_TRIP: Override = {"agent.log_prob": round_trip_log_prob}
 SHORT_EPISODES: Override = {"max_episode_steps": 1_000}
 
 
-def habit(label: str, override: Override) -> Variant:
+def habit(label: str, override: Override, seeds: int | None = None) -> Variant:
     """For the first half of the way, by which ours walks."""
     label = f"{label}, half of the steps"
-    return Variant(label, {**beginning(0.5), **override})
+    return Variant(label, {**beginning(0.5), **override}, seeds)
 
 
 # Their learner, as far as it can be told with ours: 2 million steps in a thousand
@@ -103,7 +103,11 @@ FOUR_MENDED: Override = {
     "agent.baseline": True,
     "agent.norm_obs": True,
 }
-CLIPPED: Override = {"agent.max_grad_norm": REINFORCE.max_grad_norm}
+SMALL_STEPS: Override = {
+    "agent.max_grad_norm": REINFORCE.max_grad_norm,
+    "agent.batch_size": REINFORCE.batch_size,
+    "agent.log_prob": REINFORCE.log_prob,
+}
 NOTES_UNPINNED: Override = {
     "length": 2 / 3,
     "num_envs": 1,
@@ -140,9 +144,9 @@ BIPEDAL_REINFORCE = Experiment(
             {**NOTES_UNPINNED, **FOUR_MENDED},
             seeds=1,
         ),
-        "notes-five-mended": Variant(
-            "… and clipped gradients",
-            {**NOTES_UNPINNED, **FOUR_MENDED, **CLIPPED},
+        "notes-small-steps": Variant(
+            "… and clipped gradients, batches of 500, actions as they were drawn",
+            {**NOTES_UNPINNED, **FOUR_MENDED, **SMALL_STEPS},
             seeds=1,
         ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
@@ -150,9 +154,9 @@ BIPEDAL_REINFORCE = Experiment(
         "wide-std": Variant("log σ from −10 to 2, as in the notes", WIDE),
         "raw-obs": habit("observations as they are", RAW_OBS),
         "no-baseline": habit("no baseline", NO_BASELINE),
-        "long-rollouts": habit("one environment", LONG),
+        "long-rollouts": habit("one environment", LONG, seeds=1),
         "long-no-baseline": habit(
-            "one environment, no baseline", {**LONG, **NO_BASELINE}
+            "one environment, no baseline", {**LONG, **NO_BASELINE}, seeds=2
         ),
         "drawn-entropy": habit("entropy before the tanh", DRAWN_ENTROPY),
         "round-trip": habit("through the tanh and back", ROUND_TRIP),
