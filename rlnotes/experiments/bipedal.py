@@ -216,8 +216,9 @@ BIPEDAL_PPO = Experiment(
         "ppo": Variant("PPO", seeds=5),
         "notes": Variant("as in the notes, one environment", NOTES, 1),
         "truncation-terminates": Variant(
-            "time limit treated as an end", TIME_LIMIT_ENDS
+            "time limit treated as an end", TIME_LIMIT_ENDS, seeds=2
         ),
+        "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS, seeds=2),
         "drawn-entropy": Variant("entropy before the tanh", DRAWN_ENTROPY),
         # Five times the steps of `bipedal/aggrevated-reinforce`.
         "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}, 5),
