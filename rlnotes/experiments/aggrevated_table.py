@@ -158,7 +158,9 @@ def notes_bonus(ent_coef: float) -> Variant:
         **bipedal.NOTES_VECTOR,
         **of_agent(ent_coef=ent_coef),
     }
-    return Variant(f"as in the notes, entropy {ent_coef:g}", override, seeds=1)
+    return Variant(
+        f"as in the notes, entropy {ent_coef:g}", override, seeds=1, planned=True
+    )
 
 
 ENTROPY = Experiment(
@@ -187,5 +189,5 @@ ENTROPY = Experiment(
     },
     bars=(),
     start=partial(bipedal.start, EASY),
-    seeds=3,
+    seeds=2,
 )

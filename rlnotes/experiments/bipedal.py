@@ -214,9 +214,11 @@ BIPEDAL_PPO = Experiment(
     budgets=EASY_BUDGETS,
     variants={
         "ppo": Variant("PPO", seeds=5),
-        "notes": Variant("as in the notes, one environment", NOTES, 1),
+        "notes": Variant(
+            "as in the notes, one environment", NOTES, seeds=1, planned=True
+        ),
         "truncation-terminates": Variant(
-            "time limit treated as an end", TIME_LIMIT_ENDS, seeds=2
+            "time limit treated as an end", TIME_LIMIT_ENDS, seeds=2, planned=True
         ),
         "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS, seeds=2),
         "drawn-entropy": Variant("entropy before the tanh", DRAWN_ENTROPY),

@@ -22,6 +22,7 @@ from rlnotes.experiments.bipedal import (
     EASY,
     HARD_FALLS,
     NOTES_STD,
+    SOFT_FALL,
     UNBOUNDED,
     WalkerSettings,
     start,
@@ -103,6 +104,7 @@ FOUR_MENDED: Override = {
     "agent.baseline": True,
     "agent.norm_obs": True,
 }
+SOFT_FALLS: Override = {"fall_penalty": SOFT_FALL}
 SMALL_STEPS: Override = {
     "agent.max_grad_norm": REINFORCE.max_grad_norm,
     "agent.batch_size": REINFORCE.batch_size,
@@ -149,6 +151,11 @@ BIPEDAL_REINFORCE = Experiment(
             {**NOTES_UNPINNED, **FOUR_MENDED, **SMALL_STEPS},
             seeds=1,
         ),
+        "notes-soft-falls": Variant(
+            "… and a fall costs 10",
+            {**NOTES_UNPINNED, **FOUR_MENDED, **SMALL_STEPS, **SOFT_FALLS},
+            seeds=1,
+        ),
         "pinned-std": Variant("σ = 7.39, as in the notes", PINNED),
         "four-passes": Variant("four passes over each rollout", FOUR_PASSES),
         "wide-std": Variant("log σ from −10 to 2, as in the notes", WIDE),
@@ -158,6 +165,7 @@ BIPEDAL_REINFORCE = Experiment(
         "long-no-baseline": habit(
             "one environment, no baseline", {**LONG, **NO_BASELINE}, seeds=2
         ),
+        "fall-penalty-100": habit("a fall costs 100", HARD_FALLS),
         "drawn-entropy": habit("entropy before the tanh", DRAWN_ENTROPY),
         "round-trip": habit("through the tanh and back", ROUND_TRIP),
         "short-episodes": habit("cut off after 1,000 steps", SHORT_EPISODES),
@@ -174,6 +182,9 @@ BIPEDAL_REINFORCE = Experiment(
         ),
         Bar("on raw observations it does not", "raw-obs", "iqm", "<=", 0.0),
         Bar("without a baseline it does not", "no-baseline", "iqm", "<=", 0.0),
+        Bar(
+            "where a fall costs 100 it does not", "fall-penalty-100", "iqm", "<=", 50.0
+        ),
     ),
     start=partial(start, EASY),
     seeds=3,
