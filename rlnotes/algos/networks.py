@@ -22,7 +22,10 @@ class Eye:
 
     filters: tuple[tuple[int, int, int], ...] = ((16, 8, 4), (32, 4, 2))
     units: int = 256  # what the eye hands on
-    divisor: float = 255.0  # of the pixels: an eye sees numbers from 0 to 1
+    # An eye sees (pixel − background) / divisor. Where most of a picture is one grey,
+    # that grey should be 0, or it is all that the first filters answer to.
+    divisor: float = 255.0
+    background: float = 0.0
     orthogonal: bool = True  # the first weights (Saxe et al., 2014), or torch's own
 
 

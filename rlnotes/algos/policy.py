@@ -153,7 +153,7 @@ class Policy(nn.Module):
             "head": self.head,
             "num_actions": self.num_actions,
             "layer_norm": self.layer_norm,
-            "eye": asdict(self.eye) if self.eye else None,
+            "eye": _eye_arguments(self.eye),
             "log_std_bounds": list(self.log_std_bounds),
         }
         # Checkpoints that are older than this argument have no checksum with it.
@@ -174,7 +174,8 @@ class Policy(nn.Module):
         """As the network sees them: standardised, equation eq-states; pictures are only
         divided."""
         if self.eye:
-            return as_channels_last(obs).float().div_(self.eye.divisor)
+            pixels = as_channels_last(obs).float()
+            return pixels.sub_(self.eye.background).div_(self.eye.divisor)
         return (obs - self.obs_mean) / self.obs_std
 
     def encode_array(self, obs: np.ndarray) -> Tensor:
@@ -241,6 +242,15 @@ def draw(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     return (cumulative < reached[:, None]).sum(-1)
 
 
+def _eye_arguments(eye: Eye | None) -> dict[str, Any] | None:
+    if eye is None:
+        return None
+    arguments = asdict(eye)
+    if not eye.background:  # older checkpoints have no checksum with it
+        del arguments["background"]
+    return arguments
+
+
 def _obs_scale(
     obs_shape: tuple[int, ...],
     mean: np.ndarray | None,
@@ -252,7 +262,7 @@ def _obs_scale(
             raise UserError(
                 "an eye divides its pictures by 255: leave out obs_mean and obs_std"
             )
-        return np.zeros(()), np.full((), eye.divisor)
+        return np.full((), eye.background), np.full((), eye.divisor)
     mean = np.zeros(obs_shape) if mean is None else np.asarray(mean)
     std = np.ones(obs_shape) if std is None else np.asarray(std)
     if mean.shape != obs_shape or std.shape != obs_shape:
