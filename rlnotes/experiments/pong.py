@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from rlnotes.algos import dqn, ppo
-from rlnotes.algos.networks import NATURE_EYE
+from rlnotes.algos.networks import NATURE_EYE, ON_BLACK
 from rlnotes.autopsies import short_horizon, value_clip
 from rlnotes.envs.atari import Game, pong_field
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
@@ -62,6 +62,12 @@ THIRD = 5 / 16
 FIRST_THIRD = beginning(THIRD)
 EARLY: dict[str, Any] = {**FIRST_THIRD, **field(64)}
 
+ONE_MILLION: dict[str, Any] = {
+    "length": 0.5,
+    "agent.anneal_ent_coef": True,
+    **field(64),
+}
+
 VALUE_CLIP = of("agent", value_clip.FAULT)
 LOST_DONE = {"lost_done": True}
 NO_SKIP = {"game.frame_skip": 1}
@@ -106,10 +112,17 @@ PONG_PPO = Experiment(
         ),
         # Chosen on seed 0 of `pixels/eyes`.
         "field": Variant("PPO, 64 × 64 of the field", field(64), 1, first_seed=1),
-        "falling-bonus": Variant(
-            "PPO, 64 × 64 of the field, its bonus falling to 0",
-            {**field(64), "agent.anneal_ent_coef": True},
-            first_seed=4,
+        # Chosen on seed 100.
+        "on-black": Variant(
+            "PPO, the field on black, 1 million steps",
+            {**ONE_MILLION, "eye": ON_BLACK},
+            first_seed=10,
+            planned=True,
+        ),
+        "on-grey": Variant(
+            "the same, on grey as it is",
+            ONE_MILLION,
+            first_seed=10,
             planned=True,
         ),
         "ppo": Variant(  # of 16 evaluations, for clips
