@@ -62,8 +62,8 @@ THIRD = 5 / 16
 FIRST_THIRD = beginning(THIRD)
 EARLY: dict[str, Any] = {**FIRST_THIRD, **field(64)}
 
-ONE_MILLION: dict[str, Any] = {
-    "length": 0.5,
+SHORT: dict[str, Any] = {
+    "length": 0.3,
     "agent.anneal_ent_coef": True,
     **field(64),
 }
@@ -114,14 +114,15 @@ PONG_PPO = Experiment(
         "field": Variant("PPO, 64 × 64 of the field", field(64), 1, first_seed=1),
         # Chosen on seed 100.
         "on-black": Variant(
-            "PPO, the field on black, 1 million steps",
-            {**ONE_MILLION, "eye": ON_BLACK},
+            "PPO, the field on black, 0.6 million steps",
+            {**SHORT, "eye": ON_BLACK},
+            seeds=5,
             first_seed=10,
             planned=True,
         ),
         "on-grey": Variant(
             "the same, on grey as it is",
-            ONE_MILLION,
+            SHORT,
             first_seed=10,
             planned=True,
         ),
