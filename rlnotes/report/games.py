@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from rlnotes.algos.networks import Eye
 from rlnotes.algos.policy import Policy
-from rlnotes.autopsies import raw_pixels, short_horizon
+from rlnotes.autopsies import grey_background, raw_pixels, short_horizon
 from rlnotes.data.rollouts import BatchPolicy
 from rlnotes.envs.atari import AtariEnv, AtariVectorEnv, Game
 from rlnotes.envs.rewards import BALL_X
@@ -98,6 +98,46 @@ def untrained(name: str, eyes: Mapping[str, Eye], seed: int = 0) -> Table:
         fires = "yes" if raw_pixels.fires(largest) else "no"
         rows.append((label, tables.number(largest), tables.varies(said, ".2f"), fires))
     headings = ("pixels", "largest input", "largest first Q", "diagnostic fires")
+    return Table(headings, rows)
+
+
+def random_pictures(game: Game, decisions: int = 300, every: int = 10) -> np.ndarray:
+    """Of random play in eight games at a time."""
+    rng = np.random.default_rng(0)
+    pictures = []
+    with closing(AtariVectorEnv(game, 8)) as envs:
+        obs, _ = envs.reset(seed=0)
+        space = envs.single_action_space
+        assert isinstance(space, spaces.Discrete)
+        for decision in range(1, decisions + 1):
+            obs, *_ = envs.step(rng.integers(int(space.n), size=8))
+            if decision % every == 0:
+                pictures.append(obs.copy())
+    return np.concatenate(pictures)
+
+
+@torch.no_grad()
+def open_gates(pictures: np.ndarray, eye: Eye, seed: int = 0) -> np.ndarray:
+    """Of the first filters of an eye that has learnt nothing: one row for each picture,
+    one column for each filter and place."""
+    torch.manual_seed(seed)
+    space = spaces.Box(0, 255, pictures.shape[1:], np.uint8)
+    policy = Policy.for_spaces(space, spaces.Discrete(2), (), eye=eye)
+    answers = policy.net[0](policy.encode_array(pictures))
+    return (answers > 0).flatten(1).numpy()
+
+
+def backgrounds(shown: Mapping[str, tuple[Game, Eye]], seed: int = 0) -> Table:
+    """By how much an untrained eye tells pictures apart."""
+    rows = []
+    for label, (game, eye) in shown.items():
+        pictures = random_pictures(game)
+        grey = (float(np.median(pictures)) - eye.background) / eye.divisor
+        gates = grey_background.differing_gates(open_gates(pictures, eye, seed))
+        fires = "yes" if grey_background.fires(gates) else "no"
+        cells = (tables.number(grey, 2), tables.varies(100 * gates), fires)
+        rows.append((label, *cells))
+    headings = ("", "background", "gates that differ, %", "diagnostic fires")
     return Table(headings, rows)
 
 
