@@ -54,19 +54,32 @@ DQN = dqn.Config(
     target_update_interval=2_000,
 )
 
-# What is put back alone is put back for the first third of the way, on which it is seen
-# already; what is annealed goes on as if the rest came. (So the first third of seed 0
-# is the beginning of `ppo`, and need not be trained again.) The first of them sees the
-# whole screen, those that came later the field alone.
+# The first to be recorded see the whole screen on grey, and have a third of the way or
+# all of it. (The first third of seed 0 is the beginning of `ppo`, and need not be
+# trained again.)
 THIRD = 5 / 16
 FIRST_THIRD = beginning(THIRD)
-EARLY: dict[str, Any] = {**FIRST_THIRD, **field(64)}
 
+# Those that came later see the field, and learn in a fraction of these steps.
 SHORT: dict[str, Any] = {
-    "length": 0.3,
+    "length": THIRD,
     "agent.anneal_ent_coef": True,
     **field(64),
 }
+# What is put back alone is put back for three fifths of that, on which it is seen
+# already; what is annealed goes on as if the rest came.
+EARLY: dict[str, Any] = {
+    **SHORT,
+    "length": 0.6 * THIRD,
+    "annealing_length": 1 / 0.6,
+    "eye": ON_BLACK,
+}
+
+
+def early(label: str, override: Override, seeds: int = 2) -> Variant:
+    override = {**EARLY, **override}
+    return Variant(label, override, seeds, first_seed=10, planned=True)
+
 
 VALUE_CLIP = of("agent", value_clip.FAULT)
 LOST_DONE = {"lost_done": True}
@@ -137,27 +150,15 @@ PONG_PPO = Experiment(
             {**FIRST_THIRD, **VALUE_CLIP},
             seeds=1,
         ),
-        "early": Variant("the first third, of the field", EARLY, 2, planned=True),
-        "torch-weights": Variant(
-            "torch's own first weights",
-            {**EARLY, "eye.orthogonal": False},
-            seeds=1,
-            planned=True,
-        ),
-        "lost-done": Variant(
-            "games that never end", {**EARLY, **LOST_DONE}, 1, planned=True
-        ),
-        "no-skip-long-horizon": Variant(
+        "early": early("the first three fifths of its steps", {}),
+        "torch-weights": early("torch's own first weights", {"eye.orthogonal": False}),
+        "lost-done": early("games that never end", LOST_DONE),
+        "no-skip-long-horizon": early(
             "no frame skip, the same horizon in seconds",
-            {**EARLY, **NO_SKIP, **of("agent", short_horizon.FOURFOLD)},
-            seeds=1,
-            planned=True,
+            {**NO_SKIP, **of("agent", short_horizon.FOURFOLD)},
         ),
-        "short-horizon": Variant(
-            "horizon of 0.3 seconds",
-            {**EARLY, **of("agent", short_horizon.QUARTER)},
-            seeds=1,
-            planned=True,
+        "short-horizon": early(
+            "horizon of 0.3 seconds", of("agent", short_horizon.QUARTER)
         ),
         "given-up": Variant(
             "given up after 25,000 decisions",
