@@ -182,9 +182,6 @@ BIPEDAL_REINFORCE = Experiment(
         ),
         Bar("on raw observations it does not", "raw-obs", "iqm", "<=", 0.0),
         Bar("without a baseline it does not", "no-baseline", "iqm", "<=", 0.0),
-        Bar(
-            "where a fall costs 100 it does not", "fall-penalty-100", "iqm", "<=", 50.0
-        ),
     ),
     start=partial(start, EASY),
     seeds=3,
