@@ -220,7 +220,9 @@ BIPEDAL_PPO = Experiment(
         "truncation-terminates": Variant(
             "time limit treated as an end", TIME_LIMIT_ENDS, seeds=2, planned=True
         ),
-        "fall-penalty-100": Variant("a fall costs 100", HARD_FALLS, seeds=2),
+        "fall-penalty-100": Variant(
+            "a fall costs 100", HARD_FALLS, seeds=2, planned=True
+        ),
         "drawn-entropy": Variant("entropy before the tanh", DRAWN_ENTROPY),
         # Five times the steps of `bipedal/aggrevated-reinforce`.
         "five-lessons": Variant("PPO, half a million steps", {"length": 0.25}, 5),

@@ -300,7 +300,9 @@ AGGREVATED_REINFORCE = Experiment(
     budgets=BUDGETS,
     variants={
         "aggrevated": Variant("AggreVaTeD, actions drawn afresh", seeds=5),
-        "notes": Variant("nearly as in the notes, hardcore", NOTES_REINFORCE, 1),
+        "notes": Variant(
+            "nearly as in the notes, hardcore", NOTES_REINFORCE, 1, planned=True
+        ),
         "executed-actions": Variant("executed actions as the learner's", EXECUTED),
         "min-max": Variant("Q* between 0 and 1", MIN_MAX),
         "executed-min-max": Variant("executed actions, Q* between 0 and 1", CLONE),
