@@ -126,7 +126,7 @@ PONG_PPO = Experiment(
         "on-grey": Variant(
             "the same, on grey as it is",
             SHORT,
-            seeds=2,
+            seeds=1,
             first_seed=10,
         ),
         "sharp": Variant(
@@ -176,7 +176,7 @@ PONG_PPO = Experiment(
     },
     bars=(
         Bar("PPO wins, after 0.6 million steps", "on-black", "iqm", ">=", 18.0),
-        Bar("on grey it does not, by then", "on-grey", "best", "<=", 15.0),
+        Bar("on grey it does not, by then", "on-grey", "iqm", "<=", 15.0),
     ),
     start=start,
     seeds=3,
