@@ -105,6 +105,7 @@ TWINS: dict[str, tuple[str, ...]] = {
     "bipedal/aggrevated-reinforce/pinned-std": PINNED,
     "bipedal/ppo-vector/reset-every-rollout": ("common-start",),
     "bipedal/ppo-vector/notes": ("common-start",),
+    "hardcore/ppo-vector/notes": ("common-start",),
     "bipedal/aggrevated-reinforce/stale-batch": THROWN,
     "bipedal/aggrevated-reinforce/stale-twenty": THROWN,
     "bipedal/aggrevated-reinforce/stale-five": THROWN,
