@@ -32,8 +32,6 @@ class Eye:
 SMALL_EYE = Eye()
 NATURE_EYE = Eye(((32, 8, 4), (64, 4, 2), (64, 3, 1)), 512)  # Mnih et al., 2015
 LOW_EYE = Eye(((16, 6, 3), (32, 4, 2)), 128)  # for pictures of 42×42
-PONG_GREY = 87.0  # of its field
-ON_BLACK = Eye(divisor=64.0, background=PONG_GREY)  # ball and paddles up to 2.4
 
 
 Activation = Literal["relu", "tanh"]

@@ -23,6 +23,7 @@ ENV_ID = "rlnotes/Atari-v0"
 FRAMES = 108_000  # of a game, half an hour at 60 Hz
 SCREEN = (210, 160)  # height and width of most games
 PONG_WALL = 34  # the row where its upper one ends
+PONG_GREY = 87.0  # of its field, as `grayscale` shows it
 
 
 @dataclass(frozen=True)

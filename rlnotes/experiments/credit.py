@@ -1,7 +1,7 @@
 """Chapter "Learning from pixels": what makes a reward hard to trace back. Frame skip,
 the maximum of two frames, a reward for touching the ball, and rewards that come late,
-each changed alone in the first third of `pong/ppo`, whose pictures show the field; and
-BasicMath, where rewards hardly come at all."""
+each changed alone in the first three fifths of `pong/ppo/on-black`; and BasicMath,
+where rewards hardly come at all."""
 
 from typing import Any
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from rlnotes.algos import dqn, ppo
-from rlnotes.algos.networks import NATURE_EYE, ON_BLACK
+from rlnotes.algos.networks import NATURE_EYE, Eye
 from rlnotes.autopsies import short_horizon, value_clip
-from rlnotes.envs.atari import Game, pong_field
+from rlnotes.envs.atari import PONG_GREY, Game, pong_field
 from rlnotes.experiments.base import Bar, Budget, Experiment, Variant
 from rlnotes.experiments.pixels import UNBOUNDED, GameSettings, game_world, of, start
 from rlnotes.experiments.settings import Override, changed
@@ -60,7 +60,13 @@ DQN = dqn.Config(
 THIRD = 5 / 16
 FIRST_THIRD = beginning(THIRD)
 
-# Those that came later see the field, and learn in a fraction of these steps.
+# Those that came later see the field on black, and learn in a fraction of these steps.
+# Two things are done to the pixels: the grey is taken off, and what is left is divided
+# by less, so that ball and paddles come to 2.4 at most. Each is planned alone, too.
+ON_BLACK = Eye(divisor=64.0, background=PONG_GREY)
+DIM_BLACK = Eye(background=PONG_GREY)
+BRIGHT_GREY = Eye(divisor=64.0)
+
 SHORT: dict[str, Any] = {
     "length": THIRD,
     "agent.anneal_ent_coef": True,
@@ -128,6 +134,18 @@ PONG_PPO = Experiment(
             SHORT,
             seeds=1,
             first_seed=10,
+        ),
+        "dim-black": Variant(
+            "the grey taken off, divided by 255",
+            {**SHORT, "eye": DIM_BLACK},
+            first_seed=10,
+            planned=True,
+        ),
+        "bright-grey": Variant(
+            "on grey, divided by 64",
+            {**SHORT, "eye": BRIGHT_GREY},
+            first_seed=10,
+            planned=True,
         ),
         "sharp": Variant(
             "PPO, 64 × 64 of the field, entropy 0.003",

@@ -8,10 +8,11 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from rlnotes.algos.networks import ON_BLACK, PONG_GREY, SMALL_EYE, Eye
+from rlnotes.algos.networks import SMALL_EYE, Eye
 from rlnotes.algos.policy import Policy, load_policy, save_policies
 from rlnotes.autopsies import grey_background
-from rlnotes.envs.atari import Game, pong_field
+from rlnotes.envs.atari import PONG_GREY, Game, pong_field
+from rlnotes.experiments.pong import BRIGHT_GREY, DIM_BLACK, ON_BLACK
 from rlnotes.report import games
 
 PICTURES = spaces.Box(0, 255, (4, 64, 64), np.uint8)
@@ -29,11 +30,20 @@ def test_differing_gates_by_hand() -> None:
     [
         (Game("pong", **pong_field(64)), SMALL_EYE, True),
         (Game("pong", **pong_field(64)), ON_BLACK, False),
+        (Game("pong", **pong_field(64)), DIM_BLACK, False),
+        (Game("pong", **pong_field(64)), BRIGHT_GREY, True),
         (Game("breakout"), SMALL_EYE, False),
         # The other way round: what Pong has, put into Breakout.
         (Game("breakout"), replace(SMALL_EYE, background=-PONG_GREY), True),
     ],
-    ids=["pong", "pong-on-black", "breakout", "breakout-on-grey"],
+    ids=[
+        "pong",
+        "on-black",
+        "dim-black",
+        "bright-grey",
+        "breakout",
+        "breakout-on-grey",
+    ],
 )
 def test_it_fires_on_grey_and_not_on_black(game: Game, eye: Eye, fires: bool) -> None:
     pictures = games.random_pictures(game, decisions=120)
